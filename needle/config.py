@@ -1,0 +1,301 @@
+"""One definition of every task's settings.
+
+A task is a frozen dataclass; each field is `Annotated[type, Setting(...)]`. The command line, the form,
+the checks, the help and `run.json` are all derived from it, so a limit or a default is said once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from needle.errors import InputError
+
+Value = str | int | float | bool
+FieldKind = Literal["text", "path", "integer", "number", "choice", "switch"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a person needs to know of one setting.
+
+    `least`/`most` are inclusive limits, `above`/`below` exclusive ones. `group` names the form's section.
+    """
+
+    help: str
+    unit: str = ""
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    positional: bool = False
+    path: bool = False
+    advanced: bool = False
+    group: str = "Training"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One setting as the command line and the form see it."""
+
+    name: str
+    kind: FieldKind
+    default: Value
+    setting: Setting
+    choices: tuple[str, ...] = ()
+
+    @property
+    def flag(self) -> str:
+        """The command-line spelling, `--batch-size`; a positional has none."""
+        return "" if self.setting.positional else "--" + self.name.replace("_", "-")
+
+    @property
+    def label(self) -> str:
+        """The spelling for people, `Batch size`."""
+        return self.name.replace("_", " ").capitalize()
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What every task has: where and how to compute."""
+
+    name: Annotated[str, Setting("a name for the run, shown in every list", group="Run", advanced=True)] = ""
+    backend: Annotated[
+        str,
+        Setting("auto, or the one JAX platform to use: cpu, cuda, rocm, tpu, METAL", group="Compute"),
+    ] = "auto"
+    precision: Annotated[
+        Literal["auto", "float32", "bfloat16"],
+        Setting("number format of the computation; what is trained stays float32", group="Compute"),
+    ] = "auto"
+    attention: Annotated[
+        Literal["auto", "xla", "cudnn", "manual"],
+        Setting("attention kernel; auto takes the fastest that is right here", group="Compute"),
+    ] = "auto"
+    placement: Annotated[
+        Literal["auto", "device", "host"],
+        Setting("where the data set lives: device memory or host RAM", group="Compute"),
+    ] = "auto"
+
+
+@dataclass(frozen=True)
+class FinetuneSettings(RunSettings):
+    """LoRA fine-tuning of a Needle model on tool-calling examples."""
+
+    data: Annotated[
+        str, Setting("JSONL file of examples: query, tools, answers", positional=True, path=True, group="Data")
+    ] = ""
+    checkpoint: Annotated[
+        str,
+        Setting(
+            "base model file; empty: needle2 in the checkpoint directory, else the embedded sample",
+            path=True,
+            group="Data",
+        ),
+    ] = ""
+    checkpoint_dir: Annotated[
+        str, Setting("where base models are looked for", path=True, group="Data", advanced=True)
+    ] = "checkpoints"
+    tokenizer: Annotated[
+        str,
+        Setting(
+            "SentencePiece model; empty: tokenizer.model beside the base", path=True, group="Data", advanced=True
+        ),
+    ] = ""
+    out: Annotated[
+        str,
+        Setting("adapter file, .safetensors or .pkl; empty: inside the run directory", path=True, group="Data"),
+    ] = ""
+    overwrite: Annotated[
+        bool, Setting("replace an adapter that already exists at --out", group="Data", advanced=True)
+    ] = False
+    epochs: Annotated[int, Setting("passes over the training examples", least=1, most=10_000)] = 3
+    batch_size: Annotated[int, Setting("examples in one optimiser step", unit="examples", least=1, most=4096)] = 16
+    lr: Annotated[float, Setting("peak learning rate; warms up, then decays to 0 by a cosine", above=0, most=1)] = 1e-4
+    lora_rank: Annotated[int, Setting("rank of the adapter matrices", least=1, most=1024)] = 16
+    lora_alpha: Annotated[float, Setting("adapter scale is alpha / rank", above=0, most=65536)] = 32
+    max_len: Annotated[
+        int, Setting("longest example kept; longer ones are listed", unit="tokens", least=16, most=131_072)
+    ] = 1024
+    over_length: Annotated[
+        Literal["skip", "cut", "stop"],
+        Setting("examples over max-len: leave out, cut at the end, or refuse to start", group="Data", advanced=True),
+    ] = "skip"
+    val_split: Annotated[float, Setting("share of the examples held out for validation", least=0, below=1)] = 0.1
+    seed: Annotated[int, Setting("seed of the split, the order and the adapter", least=0, most=2**31 - 1)] = 0
+
+
+TASKS: dict[str, type[RunSettings]] = {"finetune": FinetuneSettings}
+
+
+def fields_of(task: type[RunSettings]) -> tuple[Field, ...]:
+    """Every setting of a task; positionals first, then the task's own, then the shared ones."""
+    hints = typing.get_type_hints(task, include_extras=True)
+    shared = {field.name for field in dataclasses.fields(RunSettings)}
+    found = [_field(field.name, hints[field.name], field.default) for field in dataclasses.fields(task)]
+    return tuple(sorted(found, key=lambda field: (not field.setting.positional, field.name in shared)))
+
+
+def check(task: type[RunSettings], values: Mapping[str, object]) -> dict[str, str]:
+    """Every problem at once, by field; empty when all is well. Values may still be text, as typed."""
+    problems: dict[str, str] = {}
+    known = {field.name: field for field in fields_of(task)}
+    for name, value in values.items():
+        if name not in known:
+            problems[name] = f"no such setting{_suggestion(name, known)}"
+            continue
+        try:
+            parse_value(known[name], value)
+        except ValueError as error:
+            problems[name] = str(error)
+    return problems
+
+
+def build(task: type[RunSettings], values: Mapping[str, object]) -> RunSettings:
+    """Settings from typed or textual values. Raises InputError that names every problem."""
+    problems = check(task, values)
+    if problems:
+        raise InputError("; ".join(f"{name.replace('_', '-')}: {text}" for name, text in problems.items()))
+    known = {field.name: field for field in fields_of(task)}
+    return task(**{name: parse_value(known[name], value) for name, value in values.items()})  # type: ignore[arg-type]
+
+
+def parse_value(field: Field, value: object) -> Value:
+    """A value of the field's kind within its limits. Raises ValueError with words for a person."""
+    parsed = _converted(field, value)
+    setting = field.setting
+    if field.kind in ("integer", "number"):
+        number = float(typing.cast(float, parsed))
+        if not math.isfinite(number):
+            raise ValueError(f"must be a finite number, not {value}")
+        _within(number, setting)
+    if field.choices and parsed not in field.choices:
+        raise ValueError(f"must be one of {', '.join(field.choices)}, not {value!r}")
+    return parsed
+
+
+def to_json(settings: RunSettings) -> dict[str, Value]:
+    """All settings by name, for `run.json`."""
+    return dataclasses.asdict(settings)
+
+
+def from_json(task_name: str, values: Mapping[str, object]) -> RunSettings:
+    """Settings of a recorded run. A setting this version does not know is an error, not a shrug."""
+    if task_name not in TASKS:
+        raise InputError(f"unknown task {task_name!r}", remedy=f"known tasks: {', '.join(TASKS)}")
+    return build(TASKS[task_name], values)
+
+
+def to_arguments(task_name: str, settings: RunSettings) -> list[str]:
+    """The command line that says these settings; what equals its default is left out."""
+    arguments = ["needle", task_name]
+    for field in fields_of(type(settings)):
+        value = getattr(settings, field.name)
+        if field.setting.positional:
+            arguments.append(str(value))
+        elif value != field.default:
+            arguments.extend([field.flag] if field.kind == "switch" else [field.flag, value_text(value)])
+    return arguments
+
+
+def value_text(value: Value) -> str:
+    """A value as a person would type it: `1e-4`, `0.1`, `16`."""
+    if isinstance(value, float):
+        text = f"{value:g}"
+        return text.replace("e-0", "e-").replace("e+0", "e") if float(text) == value else repr(value)
+    return str(value)
+
+
+def _field(name: str, hint: Any, default: Any) -> Field:
+    kind_hint, setting = get_args(hint)
+    choices = tuple(get_args(kind_hint)) if get_origin(kind_hint) is Literal else ()
+    kinds: dict[object, FieldKind] = {int: "integer", float: "number", bool: "switch", str: "text"}
+    kind = "choice" if choices else "path" if setting.path else kinds[kind_hint]
+    return Field(name, kind, default, setting, choices)
+
+
+def _converted(field: Field, value: object) -> Value:
+    if field.kind == "switch":
+        return _switch(value)
+    if field.kind == "integer":
+        return _integer(value)
+    if field.kind == "number":
+        return _number(value)
+    if not isinstance(value, str):
+        raise ValueError(f"must be text, not {value!r}")
+    return value.strip()
+
+
+def _switch(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
+    if isinstance(value, str) and value.strip().lower() in words:
+        return words[value.strip().lower()]
+    raise ValueError(f"must be yes or no, not {value!r}")
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    text = str(value).strip().replace("_", "").replace(",", "")
+    if not text:
+        raise ValueError("needs a whole number")
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"must be a whole number, not {value!r}") from None
+
+
+def _number(value: object) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    text = str(value).strip().replace("_", "")
+    if not text:
+        raise ValueError("needs a number")
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"must be a number, not {value!r}") from None
+
+
+def _within(number: float, setting: Setting) -> None:
+    rules = (
+        (setting.least, lambda limit: number >= limit, "at least"),
+        (setting.most, lambda limit: number <= limit, "at most"),
+        (setting.above, lambda limit: number > limit, "above"),
+        (setting.below, lambda limit: number < limit, "below"),
+    )
+    for limit, holds, word in rules:
+        if limit is not None and not holds(limit):
+            raise ValueError(f"must be {word} {limit:g}, not {number:g}")
+
+
+def _suggestion(name: str, known: Mapping[str, Field]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+__all__ = [
+    "TASKS",
+    "Field",
+    "FinetuneSettings",
+    "RunSettings",
+    "Setting",
+    "Value",
+    "build",
+    "check",
+    "fields_of",
+    "from_json",
+    "parse_value",
+    "to_arguments",
+    "to_json",
+    "value_text",
+]
