@@ -88,7 +88,8 @@ class FinetuneSettings(RunSettings):
     """LoRA fine-tuning of a Needle model on tool-calling examples."""
 
     data: Annotated[
-        str, Setting("JSONL file of examples: query, tools, answers", positional=True, path=True, group="Data")
+        str,
+        Setting("JSONL file of examples: query, tools, answers", positional=True, path=True, group="Data"),
     ] = ""
     checkpoint: Annotated[
         str,
@@ -104,19 +105,28 @@ class FinetuneSettings(RunSettings):
     tokenizer: Annotated[
         str,
         Setting(
-            "SentencePiece model; empty: tokenizer.model beside the base", path=True, group="Data", advanced=True
+            "SentencePiece model; empty: tokenizer.model beside the base",
+            path=True,
+            group="Data",
+            advanced=True,
         ),
     ] = ""
     out: Annotated[
         str,
-        Setting("adapter file, .safetensors or .pkl; empty: inside the run directory", path=True, group="Data"),
+        Setting(
+            "adapter file, .safetensors or .pkl; empty: inside the run directory", path=True, group="Data"
+        ),
     ] = ""
     overwrite: Annotated[
         bool, Setting("replace an adapter that already exists at --out", group="Data", advanced=True)
     ] = False
     epochs: Annotated[int, Setting("passes over the training examples", least=1, most=10_000)] = 3
-    batch_size: Annotated[int, Setting("examples in one optimiser step", unit="examples", least=1, most=4096)] = 16
-    lr: Annotated[float, Setting("peak learning rate; warms up, then decays to 0 by a cosine", above=0, most=1)] = 1e-4
+    batch_size: Annotated[
+        int, Setting("examples in one optimiser step", unit="examples", least=1, most=4096)
+    ] = 16
+    lr: Annotated[
+        float, Setting("peak learning rate; warms up, then decays to 0 by a cosine", above=0, most=1)
+    ] = 1e-4
     lora_rank: Annotated[int, Setting("rank of the adapter matrices", least=1, most=1024)] = 16
     lora_alpha: Annotated[float, Setting("adapter scale is alpha / rank", above=0, most=65536)] = 32
     max_len: Annotated[
@@ -124,9 +134,15 @@ class FinetuneSettings(RunSettings):
     ] = 1024
     over_length: Annotated[
         Literal["skip", "cut", "stop"],
-        Setting("examples over max-len: leave out, cut at the end, or refuse to start", group="Data", advanced=True),
+        Setting(
+            "examples over max-len: leave out, cut at the end, or refuse to start",
+            group="Data",
+            advanced=True,
+        ),
     ] = "skip"
-    val_split: Annotated[float, Setting("share of the examples held out for validation", least=0, below=1)] = 0.1
+    val_split: Annotated[
+        float, Setting("share of the examples held out for validation", least=0, below=1)
+    ] = 0.1
     seed: Annotated[int, Setting("seed of the split, the order and the adapter", least=0, most=2**31 - 1)] = 0
 
 
@@ -234,7 +250,16 @@ def _converted(field: Field, value: object) -> Value:
 def _switch(value: object) -> bool:
     if isinstance(value, bool):
         return value
-    words = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
+    words = {
+        "yes": True,
+        "true": True,
+        "on": True,
+        "1": True,
+        "no": False,
+        "false": False,
+        "off": False,
+        "0": False,
+    }
     if isinstance(value, str) and value.strip().lower() in words:
         return words[value.strip().lower()]
     raise ValueError(f"must be yes or no, not {value!r}")
@@ -267,15 +292,14 @@ def _number(value: object) -> float:
 
 
 def _within(number: float, setting: Setting) -> None:
-    rules = (
-        (setting.least, lambda limit: number >= limit, "at least"),
-        (setting.most, lambda limit: number <= limit, "at most"),
-        (setting.above, lambda limit: number > limit, "above"),
-        (setting.below, lambda limit: number < limit, "below"),
-    )
-    for limit, holds, word in rules:
-        if limit is not None and not holds(limit):
-            raise ValueError(f"must be {word} {limit:g}, not {number:g}")
+    if setting.least is not None and number < setting.least:
+        raise ValueError(f"must be at least {setting.least:g}, not {number:g}")
+    if setting.most is not None and number > setting.most:
+        raise ValueError(f"must be at most {setting.most:g}, not {number:g}")
+    if setting.above is not None and number <= setting.above:
+        raise ValueError(f"must be above {setting.above:g}, not {number:g}")
+    if setting.below is not None and number >= setting.below:
+        raise ValueError(f"must be below {setting.below:g}, not {number:g}")
 
 
 def _suggestion(name: str, known: Mapping[str, Field]) -> str:

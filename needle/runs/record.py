@@ -189,7 +189,9 @@ def read_request(directory: Path | str) -> RunRequest:
         return msgspec.json.decode(path.read_bytes(), type=RunRequest)
     except FileNotFoundError:
         raise InputError(
-            "is not a run directory: it has no run.json", where=str(directory), remedy="list runs with: needle runs list"
+            "is not a run directory: it has no run.json",
+            where=str(directory),
+            remedy="list runs with: needle runs list",
         ) from None
     except (OSError, msgspec.MsgspecError) as error:
         raise InputError(f"cannot be read: {error}", where=str(path)) from None
@@ -222,7 +224,9 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
 
 def write_json(path: Path, record: msgspec.Struct, *, durable: bool = True) -> None:
     """Write one record as indented JSON, atomically."""
-    write_atomically(path, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n", durable=durable)
+    write_atomically(
+        path, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n", durable=durable
+    )
 
 
 def json_number(value: float) -> float | int | str:
