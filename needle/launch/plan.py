@@ -1,0 +1,137 @@
+"""From settings, inventory and facts to a Plan: pure, quick, and every choice with its reason."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from needle.config import FinetuneSettings, to_arguments
+from needle.data.locate import SAMPLE
+from needle.devices.inventory import Device, Interpreter, Inventory
+from needle.launch.backend import backend_named, choose_backend, first_device
+from needle.launch.environment import plan_environment, requested_backend
+from needle.launch.kernels import choose_kernel, choose_precision
+from needle.launch.placement import choose_placement
+from needle.launch.preflight import FinetuneFacts
+from needle.runs.record import Decision, MemoryBill, MemoryPart, Plan
+
+RUN_PLACEHOLDER = "{run}"
+_BYTES_PER_PACKED_TOKEN = 9
+_LORA_TARGETS = 5
+_ADAPTER_COPIES = 4
+_LIVE_ACTIVATIONS = 14
+
+
+def sample_settings() -> FinetuneSettings:
+    """Settings that show learning within a minute on two cores, from what comes with the package."""
+    return FinetuneSettings(
+        name="sample",
+        data=SAMPLE,
+        checkpoint=SAMPLE,
+        epochs=10,
+        lr=3e-3,
+    )
+
+
+def make_plan(
+    settings: FinetuneSettings, inventory: Inventory, facts: FinetuneFacts, inherited: Mapping[str, str]
+) -> Plan:
+    """Decide everything about a fine-tuning run. Raises InputError, with its field, for an impossible choice."""
+    requested, origin = requested_backend(settings.backend, inherited)
+    backend = choose_backend(requested, inventory, origin=origin)
+    device = first_device(inventory, backend.choice)
+    interpreter = inventory.interpreters[0]
+    precision = choose_precision(settings.precision, backend.choice, device.capability if device else "")
+    kernel = _kernel(settings, backend.choice, device, precision.choice, facts, interpreter)
+    placement = choose_placement(settings.placement, _dataset_bytes(facts), device)
+    jax_version = interpreter.packages.get("jax", "")
+    return Plan(
+        command=(interpreter.path, "-m", "needle.train", RUN_PLACEHOLDER),
+        command_line=tuple(to_arguments("finetune", _shown(settings))),
+        interpreter=interpreter.label,
+        environment=plan_environment(backend.choice, jax_version, inherited),
+        backend=backend,
+        kernel=kernel,
+        placement=placement,
+        precision=precision,
+        base=facts.base_choice,
+        memory=_memory_bill(settings, inventory, facts, device, backend.choice, placement, precision.choice),
+        total_steps=total_steps(facts.usable_examples, settings),
+    )
+
+
+def total_steps(examples: int, settings: FinetuneSettings) -> int:
+    """Optimiser steps of the whole run: each epoch's last batch may be short."""
+    validation = min(int(examples * settings.val_split), examples - 1)
+    return settings.epochs * math.ceil(max(0, examples - validation) / settings.batch_size)
+
+
+def _kernel(
+    settings: FinetuneSettings,
+    platform: str,
+    device: Device | None,
+    precision: str,
+    facts: FinetuneFacts,
+    interpreter: Interpreter,
+) -> Decision:
+    base = facts.base
+    return choose_kernel(
+        settings.attention,
+        platform=platform,
+        capability=device.capability if device else "",
+        dtype=precision,
+        head_dim=base.head_dim if base else 64,
+        num_heads=base.num_heads if base else 8,
+        num_kv_heads=base.num_kv_heads if base else 4,
+        mask_kind="segments",
+        length=facts.data.longest if facts.data else settings.max_len,
+        jax_version=interpreter.packages.get("jax", ""),
+    )
+
+
+def _dataset_bytes(facts: FinetuneFacts) -> int:
+    """Packed size: token and segment ids as int32 and one mask byte for each token."""
+    return facts.data.total_tokens * _BYTES_PER_PACKED_TOKEN if facts.data else 0
+
+
+def _memory_bill(
+    settings: FinetuneSettings,
+    inventory: Inventory,
+    facts: FinetuneFacts,
+    device: Device | None,
+    platform: str,
+    placement: Decision,
+    precision: str,
+) -> MemoryBill | None:
+    """Arithmetic from the configuration, said to be an estimate; None until base and data are known."""
+    base, data = facts.base, facts.data
+    if base is None or data is None:
+        return None
+    number_bytes = 2 if precision == "bfloat16" else 4
+    adapter = _LORA_TARGETS * base.num_layers * settings.lora_rank * 2 * base.d_model
+    tokens = min(settings.batch_size * data.longest, settings.batch_size * settings.max_len)
+    activations = tokens * base.num_layers * base.d_model * _LIVE_ACTIVATIONS * number_bytes
+    parts = [
+        MemoryPart("weights", base.parameter_count * number_bytes),
+        MemoryPart("adapter and optimiser", adapter * 4 * _ADAPTER_COPIES),
+        MemoryPart("step", activations),
+        MemoryPart("data set", _dataset_bytes(facts) if placement.choice == "device" else 0),
+    ]
+    if device is None or platform == "cpu":
+        host = inventory.host
+        used = host.memory_total_bytes - host.memory_available_bytes
+        return MemoryBill("host memory", tuple(parts), host.memory_total_bytes, used)
+    return MemoryBill(device.id, tuple(parts), device.total_bytes or 0, device.used_bytes or 0)
+
+
+def _shown(settings: FinetuneSettings) -> FinetuneSettings:
+    """Settings as the command line says them: paths below the home directory as `~/…`."""
+    home = str(Path.home())
+    short = {
+        name: "~" + value.removeprefix(home)
+        for name in ("data", "checkpoint", "tokenizer", "out")
+        if (value := getattr(settings, name)).startswith(home + "/")
+    }
+    return dataclasses.replace(settings, **short)
