@@ -1,0 +1,5 @@
+"""`python -m needle` is `needle`."""
+
+from needle.cli import main
+
+main()

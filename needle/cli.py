@@ -1,0 +1,114 @@
+"""`needle …`: parses and hands over."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from needle.commands.arguments import Parser, add_settings, print_error
+from needle.config import TASKS
+from needle.errors import NeedleError
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The `needle` program. Exits 0 when done, 1 when a run failed, 2 on bad input, 130 interrupted."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit status; errors are printed here and nowhere else."""
+    try:
+        parsed = build_parser().parse_all(arguments)
+        if "module" not in parsed:
+            build_parser().print_help()
+            return 0
+        return int(importlib.import_module(parsed.module).run(parsed))
+    except NeedleError as error:
+        print_error(error)
+        return error.exit_status
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away (`needle runs list | head`): that is not an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def build_parser() -> Parser:
+    """Every command with its flags."""
+    parser = Parser(prog="needle", description="Train with JAX and keep the whole story of every run.")
+    parser.add_argument("--version", action="version", version=f"needle {_version()}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
+    _add_finetune(commands)
+    _add_devices(commands)
+    _add_runs(commands)
+    return parser
+
+
+Commands = argparse._SubParsersAction
+
+
+def _add_finetune(commands: Commands[Parser]) -> None:
+    parser = _command(commands, "finetune", "fine-tune a Needle model on tool-calling examples", "finetune")
+    add_settings(parser, TASKS["finetune"])
+    parser.add_argument(
+        "--sample",
+        action="store_true",
+        help="start from the settings of the embedded sample; other flags change them",
+    )
+    parser.add_argument("--detach", action="store_true", help="start the run, print its name and let go")
+    parser.add_argument("--dry-run", action="store_true", help="print the plan and start nothing")
+    _add_common(parser)
+
+
+def _add_devices(commands: Commands[Parser]) -> None:
+    parser = _command(commands, "devices", "what this machine has and what works", "devices")
+    parser.add_argument("--cached", action="store_true", help="answer from the last probe, at once")
+    _add_common(parser, runs=False)
+
+
+def _add_runs(commands: Commands[Parser]) -> None:
+    parent = commands.add_parser("runs", help="list, show, watch, stop, resume and remove runs")
+    verbs = parent.add_subparsers(title="verbs", metavar="VERB", parser_class=Parser, required=True)
+    _add_common(_command(verbs, "list", "every run found, newest first", "runs", verb="list"))
+    for verb, help_text in (
+        ("show", "one run: state, settings, reasons, last values"),
+        ("watch", "follow a run with a progress bar until it ends"),
+        ("stop", "ask a run to finish its step, save and stop"),
+        ("resume", "start an ended run again from its last checkpoint"),
+        ("rm", "delete the directory of an ended run"),
+    ):
+        parser = _command(verbs, verb, help_text, "runs", verb=verb)
+        parser.add_argument("run", metavar="RUN", help="its id, the beginning of it, its path, or 'latest'")
+        _add_common(parser)
+        if verb == "stop":
+            parser.add_argument(
+                "--now", action="store_true", help="do not wait for the step: TERM, then KILL"
+            )
+
+
+def _command(commands: Commands[Parser], name: str, help_text: str, module: str, **defaults: str) -> Parser:
+    parser = commands.add_parser(name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".")
+    parser.set_defaults(module=f"needle.commands.{module}", parser=parser, **defaults)
+    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser, *, runs: bool = True) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    if runs:
+        parser.add_argument(
+            "--runs", metavar="DIR", help="where runs live (default: NEEDLE_RUNS, else ./runs)"
+        )
+
+
+def _version() -> str:
+    from needle import __version__
+
+    return __version__
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""`needle finetune`: the same plan, record and supervisor as the cockpit, followed in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from needle.commands.arguments import given_settings
+from needle.commands.describe import plan_lines
+from needle.config import FinetuneSettings, build, to_json
+from needle.errors import InputError
+from needle.launch.inventory import inventory_for_start
+from needle.launch.plan import make_plan, sample_settings
+from needle.launch.preflight import FinetuneFacts, inspect_finetune, require_sound
+from needle.launch.start import start_run
+from needle.runs.index import default_runs_directory
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check, plan, start, follow. Returns the exit status."""
+    start = to_json(sample_settings()) if arguments.sample else {}
+    values = {**start, **given_settings(arguments, FinetuneSettings)}
+    facts = inspect_finetune(values)
+    require_sound(facts)
+    settings = build(FinetuneSettings, values)
+    assert isinstance(settings, FinetuneSettings)
+    _say_findings(facts)
+    plan = make_plan(settings, inventory_for_start(_say), facts, os.environ)
+    if arguments.dry_run:
+        _print_plan(plan, as_json=arguments.json)
+        return 0
+    directory = start_run("finetune", settings, plan, _runs_directory(arguments))
+    if arguments.detach:
+        return _let_go(directory, as_json=arguments.json)
+    from needle.commands.follow import follow
+
+    return follow(directory, as_json=arguments.json)
+
+
+def _runs_directory(arguments: argparse.Namespace) -> Path:
+    return Path(arguments.runs) if arguments.runs else default_runs_directory()
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _say_findings(facts: FinetuneFacts) -> None:
+    """What the checks found that does not stop the run, with line numbers."""
+    data = facts.data
+    if data is None:
+        raise InputError("there is no data to train on", field="data")
+    for problem in data.problems[:20]:
+        _say(f"{data.path}:{problem.line}: left out: {problem.text}")
+    if len(data.problems) > 20:
+        _say(f"{data.path}: {len(data.problems) - 20} more lines left out")
+    if data.over_length_lines and data.counted:
+        lines = ", ".join(str(line) for line in data.over_length_lines[:20])
+        more = ", …" if len(data.over_length_lines) > 20 else ""
+        _say(f"{data.path}: {len(data.over_length_lines)} examples over max-len, lines {lines}{more}")
+    _say(f"base: {facts.base_choice.choice} ({facts.base_choice.reason})")
+
+
+def _print_plan(plan: msgspec.Struct, *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n")
+    else:
+        from needle.runs.record import Plan
+
+        assert isinstance(plan, Plan)
+        print("\n".join(plan_lines(plan)))
+
+
+def _let_go(directory: Path, *, as_json: bool) -> int:
+    if as_json:
+        print(msgspec.json.encode({"id": directory.name, "directory": str(directory)}).decode())
+    else:
+        print(directory.name)
+        _say(f"started; watch it with: needle-tui watch {directory.name}")
+    return 0
