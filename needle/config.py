@@ -220,11 +220,16 @@ def to_arguments(task_name: str, settings: RunSettings) -> list[str]:
 
 
 def value_text(value: Value) -> str:
-    """A value as a person would type it: `1e-4`, `0.1`, `16`."""
-    if isinstance(value, float):
-        text = f"{value:g}"
-        return text.replace("e-0", "e-").replace("e+0", "e") if float(text) == value else repr(value)
-    return str(value)
+    """A value as a person would type it: `1e-4`, `0.1`, `16`; reading it back gives the same value."""
+    if not isinstance(value, float):
+        return str(value)
+    if value.is_integer() and abs(value) < 1e6:
+        return str(int(value))
+    if 0.01 <= abs(value) < 1e6:
+        return repr(value)
+    spellings = (f"{value:.{digits}e}" for digits in range(18))
+    mantissa, _, exponent = next(text for text in spellings if float(text) == value).partition("e")
+    return f"{mantissa}e{int(exponent)}"
 
 
 def _field(name: str, hint: Any, default: Any) -> Field:

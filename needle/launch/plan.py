@@ -10,7 +10,7 @@ from pathlib import Path
 from needle.config import FinetuneSettings, to_arguments
 from needle.data.locate import SAMPLE
 from needle.devices.inventory import Device, Interpreter, Inventory
-from needle.launch.backend import backend_named, choose_backend, first_device
+from needle.launch.backend import choose_backend, first_device
 from needle.launch.environment import plan_environment, requested_backend
 from needle.launch.kernels import choose_kernel, choose_precision
 from needle.launch.placement import choose_placement
@@ -38,7 +38,7 @@ def sample_settings() -> FinetuneSettings:
 def make_plan(
     settings: FinetuneSettings, inventory: Inventory, facts: FinetuneFacts, inherited: Mapping[str, str]
 ) -> Plan:
-    """Decide everything about a fine-tuning run. Raises InputError, with its field, for an impossible choice."""
+    """Decide everything about a fine-tuning run. Raises InputError, with its field."""
     requested, origin = requested_backend(settings.backend, inherited)
     backend = choose_backend(requested, inventory, origin=origin)
     device = first_device(inventory, backend.choice)
