@@ -1,0 +1,42 @@
+"""What the cockpit is given from outside, in one record, so that a test can hold still what moves."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from needle.devices.inventory import Backend, Inventory
+
+Probe = Callable[["Inventory", Callable[["Backend"], None]], "Inventory"]
+
+
+def known_inventory() -> Inventory:
+    """What is known without starting anything: the saved probe, else the static hints."""
+    from needle.devices.inventory import cached_inventory, static_inventory
+
+    return cached_inventory() or static_inventory()
+
+
+def probe_everything(known: Inventory, on_backend: Callable[[Backend], None]) -> Inventory:
+    """Probe every platform that the hints name, each in its own child; seconds."""
+    from needle.devices.inventory import probed_inventory, static_inventory
+
+    return probed_inventory(static_inventory(), on_backend=on_backend)
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where runs live, whether anything may be changed, and the sources of everything that moves."""
+
+    runs_directory: Path
+    read_only: bool = False
+    host: str = ""
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    now: Callable[[], float] = time.time
+    known_inventory: Callable[[], Inventory] = known_inventory
+    probe: Probe = probe_everything
