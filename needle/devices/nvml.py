@@ -1,0 +1,149 @@
+"""NVIDIA devices as their driver's own library sees them: memory, load, heat, and who is using them.
+
+Needs neither JAX nor CUDA. A question that a device or driver does not answer leaves None, never an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+from needle.devices.hints import NVIDIA_NODES, read_text
+from needle.devices.variables import visible_indexes
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class DeviceProcess:
+    """A process on a device. The name is empty when it runs outside this container."""
+
+    pid: int
+    name: str
+    used_bytes: int | None
+
+
+@dataclass(frozen=True)
+class DeviceUse:
+    """One NVIDIA device now; None where it does not tell.
+
+    `id` is `cuda:N` as JAX numbers it, or `GPU N` as nvidia-smi numbers it when it is hidden from JAX.
+    """
+
+    id: str
+    name: str
+    used_bytes: int | None
+    total_bytes: int | None
+    utilisation_percent: float | None
+    temperature_c: float | None
+    power_w: float | None
+    processes: tuple[DeviceProcess, ...] = ()
+    uuid: str = ""
+
+
+def device_samples(environment: Mapping[str, str] = os.environ) -> list[DeviceUse]:
+    """Every NVIDIA device of this machine, in the order of the PCI bus; empty without an NVIDIA driver."""
+    library = _library()
+    return read_devices(library, environment) if library else []
+
+
+def driver_version() -> str:
+    """The NVIDIA driver's version, `550.54.14`; empty without one."""
+    library = _library()
+    return _asked(lambda: str(library.nvmlSystemGetDriverVersion())) or "" if library else ""
+
+
+def read_devices(library: ModuleType, environment: Mapping[str, str]) -> list[DeviceUse]:
+    """As `device_samples`, from an initialised pynvml."""
+    count = _asked(lambda: int(library.nvmlDeviceGetCount())) or 0
+    handles = [_asked(partial(library.nvmlDeviceGetHandleByIndex, index)) for index in range(count)]
+    uuids = [_asked(partial(library.nvmlDeviceGetUUID, handle)) or "" for handle in handles]
+    ids = device_ids(uuids, environment.get("CUDA_VISIBLE_DEVICES"))
+    return [
+        _read_device(library, handle, ids[index], uuids[index])
+        for index, handle in enumerate(handles)
+        if handle is not None
+    ]
+
+
+def device_ids(uuids: list[str], visible: str | None) -> list[str]:
+    """The id of each device under CUDA_VISIBLE_DEVICES, which may hold numbers or (short) UUIDs.
+
+    Numbers are read in PCI bus order, which every child of ours is given.
+    """
+    indexes = visible_indexes(visible, len(uuids))
+    if indexes is None:
+        wanted = [part.strip() for part in (visible or "").split(",")]
+        indexes = tuple(
+            index
+            for part in wanted
+            for index, uuid in enumerate(uuids)
+            if part.startswith("GPU-") and uuid.startswith(part)
+        )
+    places = {index: place for place, index in enumerate(indexes)}
+    return [f"cuda:{places[index]}" if index in places else f"GPU {index}" for index in range(len(uuids))]
+
+
+_loaded: list[ModuleType | None] = []
+
+
+def _library() -> ModuleType | None:
+    """pynvml, initialised once; None, also once, where there is no NVIDIA driver."""
+    if not _loaded:
+        _loaded.append(_load())
+    return _loaded[0]
+
+
+def _load() -> ModuleType | None:
+    if os.name == "posix" and not any(os.path.exists(node) for node in NVIDIA_NODES):
+        return None
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+    except Exception:
+        # No library, a driver that does not match it, no permission: all mean there is nothing to read.
+        return None
+    return pynvml  # type: ignore[no-any-return]
+
+
+def _asked(question: Callable[[], Answer]) -> Answer | None:
+    """The answer, or None where the driver refuses: NVML raises its own error class for that."""
+    try:
+        return question()
+    except Exception:
+        return None
+
+
+def _read_device(library: ModuleType, handle: object, device_id: str, uuid: str) -> DeviceUse:
+    memory = _asked(lambda: library.nvmlDeviceGetMemoryInfo(handle))
+    rates = _asked(lambda: library.nvmlDeviceGetUtilizationRates(handle))
+    sensor = getattr(library, "NVML_TEMPERATURE_GPU", 0)
+    return DeviceUse(
+        id=device_id,
+        name=_asked(lambda: str(library.nvmlDeviceGetName(handle))) or "NVIDIA GPU",
+        used_bytes=int(memory.used) if memory is not None else None,
+        total_bytes=int(memory.total) if memory is not None else None,
+        utilisation_percent=float(rates.gpu) if rates is not None else None,
+        temperature_c=_asked(lambda: float(library.nvmlDeviceGetTemperature(handle, sensor))),
+        power_w=_asked(lambda: library.nvmlDeviceGetPowerUsage(handle) / 1000),
+        processes=_processes(library, handle),
+        uuid=uuid,
+    )
+
+
+def _processes(library: ModuleType, handle: object) -> tuple[DeviceProcess, ...]:
+    compute = _asked(lambda: list(library.nvmlDeviceGetComputeRunningProcesses(handle))) or []
+    graphics = _asked(lambda: list(library.nvmlDeviceGetGraphicsRunningProcesses(handle))) or []
+    by_pid = {int(process.pid): process.usedGpuMemory for process in (*graphics, *compute)}
+    return tuple(DeviceProcess(pid, _process_name(library, pid), used) for pid, used in by_pid.items())
+
+
+def _process_name(library: ModuleType, pid: int) -> str:
+    told = _asked(lambda: str(library.nvmlSystemGetProcessName(pid))) or ""
+    return os.path.basename(told.split(" ")[0]) or read_text(Path(f"/proc/{pid}/comm")).strip()
