@@ -20,11 +20,15 @@ _STEERING = ("JAX_", "XLA_", "CUDA_", "HIP_", "ROCR_", "HSA_", "TPU_", "LIBTPU_"
 
 @dataclass(frozen=True)
 class Entry:
-    """What the file holds: the key it is valid for, when it was learnt, and the probed backends."""
+    """What the file holds: the key it is valid for, when it was learnt, and the probed backends.
+
+    `valid_until` is 0 but where an answer may pass by itself, such as a device that did not answer.
+    """
 
     key: str
     probed_at: float
     backends: tuple[Backend, ...]
+    valid_until: float = 0.0
 
 
 def key_of(parts: Iterable[object], environment: Mapping[str, str]) -> str:
@@ -42,13 +46,14 @@ def cache_file(directory: Path | None, python: str) -> Path:
     return directory / f"devices-{hashlib.blake2b(python.encode(), digest_size=6).hexdigest()}.json"
 
 
-def load(path: Path, key: str) -> Entry | None:
-    """The entry for this key; None when there is none, when it is another's or cannot be read."""
+def load(path: Path, key: str, now: float) -> Entry | None:
+    """The entry for this key; None when there is none, it ran out, is another's or cannot be read."""
     try:
         entry = msgspec.json.decode(path.read_bytes(), type=Entry)
     except (OSError, msgspec.MsgspecError):
         return None
-    return entry if entry.key == key else None
+    ran_out = entry.valid_until and now > entry.valid_until
+    return None if ran_out or entry.key != key else entry
 
 
 def save(path: Path, entry: Entry) -> None:

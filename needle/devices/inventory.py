@@ -19,6 +19,9 @@ from needle.devices.records import Backend, Device, Host, Interpreter, Inventory
 from needle.devices.sight import NO_JAX, Sight, Surroundings, look
 from needle.devices.variables import hides_all, visible_indexes
 
+UNSETTLED_S = 600.0
+"""How long a hang or a crash is believed before it is asked again."""
+
 
 def static_inventory(surroundings: Surroundings | None = None) -> Inventory:
     """What can be seen without JAX, a child process or touching a device. Backends are untried."""
@@ -31,7 +34,7 @@ def cached_inventory(surroundings: Surroundings | None = None) -> Inventory | No
     Memory in use on accelerators is left open: asking their drivers would cost the first paint.
     """
     seen = look(surroundings or Surroundings())
-    entry = cache.load(seen.cache_file(), seen.key())
+    entry = cache.load(seen.cache_file(), seen.key(), time.time())
     if entry is None:
         return None
     known = {backend.platform: _with_host_memory(backend, seen) for backend in entry.backends}
@@ -220,9 +223,20 @@ def _completed(static: Inventory, outcomes: Mapping[str, Outcome], seen: Sight) 
         outcomes[backend.platform].backend if backend.platform in outcomes else backend
         for backend in static.backends
     )
-    settled = tuple(outcome.backend for outcome in outcomes.values() if outcome.settled)
-    cache.save(seen.cache_file(), cache.Entry(seen.key(), probed_at, settled))
+    _remember(outcomes, seen, probed_at)
     return replace(static, backends=backends, probed_at=probed_at)
+
+
+def _remember(outcomes: Mapping[str, Outcome], seen: Sight, probed_at: float) -> None:
+    """Save these answers beside what is still valid of the earlier ones; hangs and crashes not for long."""
+    asked = [outcome for outcome in outcomes.values() if outcome.backend.status != "untried"]
+    earlier = cache.load(seen.cache_file(), seen.key(), probed_at)
+    kept = [known for known in earlier.backends if known.platform not in outcomes] if earlier else []
+    if not asked:
+        return
+    valid_until = 0.0 if all(outcome.settled for outcome in asked) else probed_at + UNSETTLED_S
+    backends = (*kept, *(outcome.backend for outcome in asked))
+    cache.save(seen.cache_file(), cache.Entry(seen.key(), probed_at, backends, valid_until))
 
 
 def _cores() -> int:
