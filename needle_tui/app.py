@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import dataclasses
 import socket
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from textual import work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -17,16 +20,20 @@ from textual.screen import Screen
 from needle_tui.background import in_background
 from needle_tui.context import Context
 from needle_tui.messages import BackendKnown, InventoryKnown
+from needle_tui.screens.base import NeedleScreen
 from needle_tui.theme import FALLBACK_VARIABLES, THEMES, theme_for
 
 if TYPE_CHECKING:
     from needle.config import Value
     from needle.devices.inventory import Inventory
+    from needle_tui.fleet import Fleet, RunRow
     from needle_tui.screens.launch import LaunchScreen
     from needle_tui.screens.monitor import MonitorScreen
 
 NEEDS_INVENTORY = ("launch", "devices")
 """Screens that need to know the machine; a watcher of one run starts no probes."""
+ROWS_POLL_S = 1.0
+COUNT_POLL_S = 3.0
 
 
 class NeedleApp(App[int]):
@@ -46,6 +53,7 @@ class NeedleApp(App[int]):
     inventory: reactive[Inventory | None] = reactive(None)
     probing: reactive[bool] = reactive(False)
     live_runs: reactive[int] = reactive(0)
+    rows: reactive[tuple[RunRow, ...] | None] = reactive(None)
 
     def __init__(self, context: Context, *, start: str = "launch", run: Path | None = None) -> None:
         # `watch` opens Monitor without drawing Launch first.
@@ -54,6 +62,7 @@ class NeedleApp(App[int]):
         self.context = context
         self.host_name = context.host or socket.gethostname()
         self.open_directory = run
+        self._look_now = asyncio.Event()
         for name in ("launch", "monitor", "runs", "devices"):
             self.add_mode(name, self._maker(name))
         for theme in THEMES.values():
@@ -64,6 +73,7 @@ class NeedleApp(App[int]):
         """Paint first; look at the machine afterwards."""
         if self.DEFAULT_MODE in NEEDS_INVENTORY:
             self.call_after_refresh(self.learn_inventory)
+        self.call_after_refresh(self._watch_runs)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own colours, for themes that do not know them."""
@@ -147,6 +157,34 @@ class NeedleApp(App[int]):
         """Look at the machine again."""
         self.learn_inventory()
 
+    def look_at_runs(self) -> None:
+        """Look at the runs now rather than at the next turn."""
+        self._look_now.set()
+
+    @work(group="runs")
+    async def _watch_runs(self) -> None:
+        """Rows while Runs is open, else only how many runs are alive."""
+        fleet = await asyncio.to_thread(_make_fleet, self.context)
+        while True:
+            rows_wanted = self.current_mode == "runs"
+            if rows_wanted:
+                self.rows = await asyncio.to_thread(fleet.poll)
+                self.live_runs = sum(row.is_live for row in self.rows)
+            else:
+                self.live_runs = await asyncio.to_thread(fleet.count_live)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._look_now.wait(), ROWS_POLL_S if rows_wanted else COUNT_POLL_S)
+            self._look_now.clear()
+
+    def watch_live_runs(self) -> None:
+        """The top bar says how many runs are alive."""
+        if isinstance(self.screen, NeedleScreen):
+            self.screen.refresh_top_bar()
+
+    async def action_quit(self) -> None:
+        """Leave; runs go on, and it is said so when one is alive."""
+        self.exit(0, message=_parting_words(self.live_runs))
+
     def refuse_when_read_only(self) -> bool:
         """Whether nothing may be changed; says so."""
         if self.context.read_only:
@@ -165,6 +203,20 @@ class NeedleApp(App[int]):
         from needle_tui.commands import commands_for
 
         yield from commands_for(self, screen)
+
+
+def _make_fleet(context: Context) -> Fleet:
+    """Imported in a worker thread: it brings numpy, which the first paint must not wait for."""
+    from needle_tui.fleet import Fleet
+
+    return Fleet(context.runs_directory, context.now)
+
+
+def _parting_words(live_runs: int) -> str | None:
+    if not live_runs:
+        return None
+    goes = "1 run goes on" if live_runs == 1 else f"{live_runs} runs go on"
+    return f"{goes}. Come back with: needle-tui watch"
 
 
 def _sample_values() -> dict[str, Value]:

@@ -46,6 +46,14 @@ class RunStarted(Message):
         self.directory = directory
 
 
+class ActionDone(Message):
+    """Something asked for was done; the text is for a person."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
 class ActionFailed(Message):
     """Something asked for could not be done; the text is for a person."""
 

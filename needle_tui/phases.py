@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
+from needle_tui.widgets.glyphs import glyphs
+
 
 @dataclass(frozen=True)
 class PhaseLook:
@@ -40,7 +42,7 @@ def look_of(phase: str, *, stalled: bool = False) -> PhaseLook:
     return LOOKS.get(phase, PhaseLook(phase, "?", "?", "warning"))
 
 
-def phase_text(look: PhaseLook, *, ascii_only: bool = False) -> Content:
+def phase_text(look: PhaseLook) -> Content:
     """Glyph and word in the phase's colour."""
-    glyph = look.ascii if ascii_only else look.glyph
+    glyph = look.ascii if glyphs().name == "ascii" else look.glyph
     return Content.assemble((f"{glyph} {look.word}", f"${look.role} bold"))

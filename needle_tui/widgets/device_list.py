@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from needle.units import bytes_text
+from needle_tui.marks import marks
 from needle_tui.text import column, fit, inert
 from needle_tui.widgets.lines import Lines
-from needle_tui.widgets.memory_bar import memory_bar
+from needle_tui.widgets.memory_bar import memory_bar, of_text
 
 if TYPE_CHECKING:
     from needle.devices.inventory import Backend, Device, Host, Inventory
@@ -54,7 +54,7 @@ class DeviceList(Lines):
         if backend.status == "absent":
             return []
         style = "$warning" if backend.status == "broken" else "$muted"
-        mark = "✗" if backend.status == "broken" else " "
+        mark = marks().bad if backend.status == "broken" else " "
         text = fit(
             inert(f"{mark} {backend.platform:<{_NAME_WIDTH - 1}} {backend.status}: {backend.reason}"), width
         )
@@ -63,22 +63,19 @@ class DeviceList(Lines):
 
 def _line(chosen: bool, name: str, kind: str, memory: tuple[int, int] | None, width: int) -> Content:
     """`▸ cuda:0  NVIDIA H200  ▕██░░░░▏  61.0 / 139 GiB`."""
-    mark = ("▸ ", "$accent bold") if chosen else ("  ", "")
+    mark = (f"{marks().focus} ", "$accent bold") if chosen else ("  ", "")
     if memory is None:
         kind_width = max(0, width - _NAME_WIDTH - 2)
         return Content.assemble(mark, column(inert(name), _NAME_WIDTH), column(inert(kind), kind_width))
     used, total = memory
-    amount = f"{bytes_text(used)} / {bytes_text(total)}"
-    bar_width = 10 if width >= 52 else 6 if width >= 44 else 0
-    taken = 2 + _NAME_WIDTH + bar_width + 21
-    kind_width = max(0, width - taken - 1)
-    bar = memory_bar(bar_width, used / total if total else 0.0) if bar_width else Content()
+    bar_width = 12 if width >= 52 else 8
+    kind_width = max(0, width - 2 - _NAME_WIDTH - bar_width - 15 - 1)
     return Content.assemble(
         mark,
         column(inert(name), _NAME_WIDTH),
         column(inert(kind), kind_width) + " ",
-        bar,
-        (column(amount, 21, right=True), "$foreground"),
+        memory_bar(bar_width, used / total if total else 0.0),
+        of_text(used, total).rjust(15),
     )
 
 

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from needle.config import Field
+from needle_tui.marks import marks
 from needle_tui.text import fit, inert, wrapped
 
 LABEL_WIDTH = 14
@@ -70,7 +71,7 @@ class FormField(Widget):
     def label(self) -> Content:
         """The setting's name; marked when it has the focus or a problem, never by colour alone."""
         focused = self.has_focus or self.has_focus_within
-        mark = "✗" if self._problem else "▸" if focused else " "
+        mark = marks().bad if self._problem else marks().focus if focused else " "
         role = "$error" if self._problem else "$accent bold" if focused else "$muted"
         text = fit(self.field.label, LABEL_WIDTH - 3)
         return Content.assemble((f"{mark} {text}".ljust(LABEL_WIDTH), role))
@@ -181,13 +182,17 @@ class ChoiceField(FormField, can_focus=True):
         room = width - LABEL_WIDTH
         if sum(len(choice) + 4 for choice in self.choices) - 2 <= room:
             return Content.assemble(self.label(), Content("  ").join(map(self._option, self.choices)))
-        value = Content.assemble(("‹ ", "$muted"), (fit(self.value, room - 4), "$accent"), (" ›", "$muted"))
+        value = Content.assemble(
+            (f"{marks().before} ", "$muted"),
+            (fit(self.value, room - 4), "$accent"),
+            (f" {marks().after}", "$muted"),
+        )
         return Content.assemble(self.label(), value)
 
     def _option(self, choice: str) -> Content:
         if choice == self.value:
-            return Content.assemble((f"● {choice}", "$accent"))
-        return Content.assemble((f"○ {choice}", "$muted"))
+            return Content.assemble((f"{marks().chosen} {choice}", "$accent"))
+        return Content.assemble((f"{marks().unchosen} {choice}", "$muted"))
 
     def on_focus(self) -> None:
         """Mark the label."""

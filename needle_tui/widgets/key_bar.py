@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from textual.binding import Binding
 from textual.content import Content
 from textual.screen import Screen
 
@@ -18,6 +17,12 @@ _NAMES = {
     "space": "Space",
     "up": "↑",
     "down": "↓",
+    "left": "←",
+    "right": "→",
+    "comma": ",",
+    "full_stop": ".",
+    "question_mark": "?",
+    "equals_sign": "=",
 }
 
 
@@ -29,6 +34,15 @@ def key_name(key: str) -> str:
     if first.startswith("f") and first[1:].isdigit():
         return first.upper()
     return _NAMES.get(first, first)
+
+
+def key_items(pairs: tuple[tuple[str, str], ...]) -> Content:
+    """Keys with what they do, on one line."""
+    parts: list[Content] = []
+    for key, label in pairs:
+        gap = "  " if parts else ""
+        parts.append(Content.assemble(gap, (key, "$accent bold"), " ", (label, "$foreground")))
+    return Content("").join(parts)
 
 
 class KeyBar(Lines):
@@ -47,30 +61,24 @@ class KeyBar(Lines):
 
     def lines(self, width: int) -> list[Content]:
         """One line."""
-        right = _items(_ALWAYS)
+        right = key_items(_ALWAYS)
         room = width - right.cell_length - 2
         left = Content()
         for key, label in self._shown_keys():
-            item = _items(((key, label),))
+            item = key_items(((key, label),))
             if left.cell_length + item.cell_length + 2 > room:
                 break
             left = Content.assemble(left, "  " if left else "", item)
         return [Content.assemble(left, " " * (width - left.cell_length - right.cell_length), right)]
 
     def _shown_keys(self) -> list[tuple[str, str]]:
-        seen: set[str] = set()
-        keys = []
-        for active in self.screen.active_bindings.values():
-            binding: Binding = active.binding
-            if binding.show and active.enabled and binding.action not in seen:
-                seen.add(binding.action)
-                keys.append((binding.key_display or key_name(binding.key), binding.description))
-        return keys
-
-
-def _items(pairs: tuple[tuple[str, str], ...]) -> Content:
-    parts: list[Content] = []
-    for key, label in pairs:
-        gap = "  " if parts else ""
-        parts.append(Content.assemble(gap, (key, "$accent bold"), " ", (label, "$foreground")))
-    return Content("").join(parts)
+        """The screen's own keys, then those of what has the focus; each action once."""
+        active = [one for one in self.screen.active_bindings.values() if one.binding.show and one.enabled]
+        active.sort(key=lambda one: one.node is not self.screen)
+        keys = {}
+        for one in active:
+            binding = one.binding
+            keys.setdefault(
+                binding.action, (binding.key_display or key_name(binding.key), binding.description)
+            )
+        return list(keys.values())

@@ -6,6 +6,7 @@ from textual.content import Content
 
 from needle.runs.record import MemoryBill, MemoryPart
 from needle.units import bytes_text
+from needle_tui.marks import marks
 from needle_tui.text import fit
 from needle_tui.widgets.lines import Lines
 from needle_tui.widgets.memory_bar import memory_bar
@@ -62,8 +63,8 @@ def _verdict(bill: MemoryBill, width: int) -> Content:
     have = f"{bytes_text(free)} free of {bytes_text(bill.limit_bytes)}"
     if bill.fits:
         return Content.assemble(
-            ("  ✓ fits  ", "$success bold"), (fit(f"{need}, {have}", width - 10), "$foreground")
+            (f"  {marks().good} fits  ", "$success bold"), (fit(f"{need}, {have}", width - 10), "$foreground")
         )
     short = bytes_text(bill.total_bytes - free)
     text = fit(f"by {short}: {need}, {have}", width - 18)
-    return Content.assemble(("  ✗ does not fit ", "$error bold"), (text, "$error"))
+    return Content.assemble((f"  {marks().bad} does not fit ", "$error bold"), (text, "$error"))

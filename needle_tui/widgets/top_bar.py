@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual import events
 from textual.content import Content
 
+from needle_tui.marks import marks
 from needle_tui.text import between, inert
 from needle_tui.widgets.lines import Lines
 
@@ -47,7 +48,9 @@ class TopBar(Lines):
         tabs = []
         for name, key, label in TABS:
             alive = (
-                Content.assemble((f" ● {self._live_runs}", "$success")) if self._is_busy(name) else Content()
+                Content.assemble((f"{marks().live} {self._live_runs} ", "$success"))
+                if self._is_busy(name)
+                else Content()
             )
             style = "bold reverse" if name == self._current else ""
             tabs.append(Content.assemble((f" {key} ", "$muted"), (f" {label} ", style), alive))

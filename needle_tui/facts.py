@@ -1,0 +1,75 @@
+"""The facts of a run, each with its reason: what was planned, corrected by what the trainer found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from needle.runs.events import Event
+from needle.runs.record import Decision, RunRequest
+from needle.units import duration_text
+
+
+def facts_of(request: RunRequest, events: Sequence[Event]) -> tuple[tuple[str, Decision], ...]:
+    """Named decisions in the order people ask for them."""
+    plan, backend, data = request.plan, _last(events, "backend"), _last(events, "data")
+    compiled = _last(events, "compiled")
+    found = [
+        ("Backend", _with_choice(plan.backend, _words(backend, "platform", "device"))),
+        ("Attention", _with_choice(plan.kernel, _words(backend, "kernel"))),
+        ("Precision", _with_choice(plan.precision, _words(backend, "precision"))),
+        ("Data set", plan.placement),
+        ("Base", plan.base),
+    ]
+    if data:
+        found.append(("Data", Decision(_data_words(data), _data_reason(data))))
+    if compiled and isinstance(compiled.get("seconds"), (int, float)):
+        seconds = float(str(compiled["seconds"]))
+        jax = f"jax {backend['jax']}" if backend.get("jax") else ""
+        found.append(
+            ("Compiled", Decision(f"in {duration_text(seconds)}" if seconds >= 1 else "in under 1s", jax))
+        )
+    return tuple(found)
+
+
+def results_of(events: Sequence[Event]) -> tuple[str, ...]:
+    """Files the run has made, newest first: adapters, then checkpoints."""
+    paths = [
+        str(event.get("path", "")) for event in events if event.get("kind") in ("artifact", "checkpoint")
+    ]
+    return tuple(dict.fromkeys(path for path in reversed(paths) if path))
+
+
+def warnings_of(events: Sequence[Event]) -> tuple[str, ...]:
+    """What the trainer warned of, and how many steps were not finite."""
+    found = [str(event.get("message", "")) for event in events if event.get("kind") == "warning"]
+    nonfinite = sum(event.get("kind") == "nonfinite" for event in events)
+    return (*([f"{nonfinite} steps were not finite"] if nonfinite else []), *found)
+
+
+def _last(events: Sequence[Event], kind: str) -> Event:
+    return next((event for event in reversed(events) if event.get("kind") == kind), {})
+
+
+def _words(event: Event, *names: str) -> str:
+    return ", ".join(str(event[name]) for name in names if event.get(name))
+
+
+def _with_choice(planned: Decision, found: str) -> Decision:
+    return Decision(found or planned.choice, planned.reason)
+
+
+def _data_words(data: Event) -> str:
+    train, validation = data.get("train"), data.get("validation")
+    return (
+        f"{train} train, {validation} validation" if train is not None else f"{data.get('examples')} examples"
+    )
+
+
+def _data_reason(data: Event) -> str:
+    parts = []
+    if data.get("rows") and data.get("length"):
+        parts.append(f"batches of {data['rows']} rows of {data['length']} tokens")
+    skipped = data.get("skipped")
+    if isinstance(skipped, list) and skipped:
+        parts.append(f"{len(skipped)} examples left out as too long")
+    return "; ".join(parts)

@@ -1,0 +1,33 @@
+"""Single characters that say something beside a word, with their plain ASCII stand-ins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from needle_tui.widgets.glyphs import glyphs
+
+
+@dataclass(frozen=True)
+class Marks:
+    """One set of marks; each is one cell wide."""
+
+    good: str
+    bad: str
+    focus: str
+    chosen: str
+    unchosen: str
+    before: str
+    after: str
+    live: str
+    done: str
+    rest: str
+    own: str
+
+
+UNICODE = Marks("✓", "✗", "▸", "●", "○", "‹", "›", "●", "━", "─", "▒")
+ASCII = Marks("+", "x", ">", "*", "o", "<", ">", "*", "=", "-", "=")
+
+
+def marks() -> Marks:
+    """The marks that this terminal can show."""
+    return ASCII if glyphs().name == "ascii" else UNICODE

@@ -1,0 +1,167 @@
+"""Devices: every interpreter and backend found, what does not work and what would fix it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+
+from needle.units import age_text
+from needle_tui.marks import marks
+from needle_tui.screens.base import NeedleScreen
+from needle_tui.text import column, fit, indented, inert, wrapped
+from needle_tui.widgets.device_list import DeviceList
+from needle_tui.widgets.help_line import HelpLine
+from needle_tui.widgets.key_bar import KeyBar
+from needle_tui.widgets.lines import Lines
+from needle_tui.widgets.top_bar import TopBar
+
+if TYPE_CHECKING:
+    from needle.devices.inventory import Backend, Inventory, Problem
+
+_NAME = 9
+_STATUS_MARKS = {
+    "works": ("good", "$success"),
+    "broken": ("bad", "$error"),
+    "untried": ("unchosen", "$muted"),
+}
+
+
+class InventoryPane(Lines):
+    """One part of the inventory as lines; which part is said by the function it is given."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(classes="panel")
+        self.border_title = title
+        self._inventory: Inventory | None = None
+
+    def show(self, inventory: Inventory | None) -> None:
+        """What is known now."""
+        self._inventory = inventory
+        self.update_lines()
+
+
+class BackendList(InventoryPane):
+    """Each platform: whether it works, why not, and the command that would fix it."""
+
+    def lines(self, width: int) -> list[Content]:
+        """Works first, absent last."""
+        if self._inventory is None:
+            return [Content.assemble(("  looking at this machine…", "$muted"))]
+        order = ("works", "broken", "untried", "absent")
+        backends = sorted(self._inventory.backends, key=lambda one: order.index(one.status))
+        return [line for backend in backends for line in backend_lines(backend, width)]
+
+
+class InterpreterList(InventoryPane):
+    """Each Python found, with the packages that matter to JAX."""
+
+    def lines(self, width: int) -> list[Content]:
+        """The one in use first, marked."""
+        if self._inventory is None:
+            return []
+        found: list[Content] = []
+        for at, one in enumerate(self._inventory.interpreters):
+            mark = marks().focus if at == 0 else " "
+            words = ", ".join(f"{name} {version}" for name, version in one.packages.items()) or "no JAX"
+            head = Content.assemble(
+                (f"{mark} ", "$accent bold"),
+                (column(inert(one.label), 16), "bold" if at == 0 else ""),
+                (f" Python {inert(one.python)}", ""),
+            )
+            found.append(head)
+            found.extend(indented(wrapped(inert(words), max(8, width - 4)), 4, "$muted"))
+            if one.problem:
+                found.extend(indented(wrapped(inert(one.problem), max(8, width - 4)), 4, "$warning"))
+        return found
+
+
+class ProblemList(InventoryPane):
+    """What is wrong with this machine, in plain words, each with its fix."""
+
+    def lines(self, width: int) -> list[Content]:
+        """Nothing wrong is said too."""
+        if self._inventory is None:
+            return []
+        from needle.devices.doctor import findings
+
+        problems = findings(self._inventory)
+        if not problems:
+            return [Content.assemble((f"  {marks().good} nothing stands in the way", "$success"))]
+        return [line for problem in problems for line in problem_lines(problem, width)]
+
+
+def backend_lines(backend: Backend, width: int) -> list[Content]:
+    """`✓ cuda     works   2 devices …` and, below it, the reason and the fix where there is something to do."""
+    mark_name, role = _STATUS_MARKS.get(backend.status, ("rest", "$muted"))
+    mark = getattr(marks(), mark_name) if backend.status != "absent" else " "
+    head = Content.assemble(
+        (f"{mark} ", role),
+        (column(inert(backend.platform), _NAME), "bold"),
+        (column(backend.status, 9), role),
+    )
+    room = max(8, width - head.cell_length)
+    reason = wrapped(inert(backend.reason), room)
+    found = [Content.assemble(head, (reason[0], "$muted" if backend.status == "absent" else ""))]
+    found += indented(reason[1:], head.cell_length, "")
+    if backend.fix and backend.status != "works":
+        fix = wrapped(inert(backend.fix), max(8, room - 5))
+        found.append(Content.assemble(" " * head.cell_length, ("fix: ", "$accent"), fix[0]))
+        found += indented(fix[1:], head.cell_length + 5, "")
+    return found
+
+
+def problem_lines(problem: Problem, width: int) -> list[Content]:
+    """Title, detail and fix."""
+    found = [
+        Content.assemble((f"{marks().bad} ", "$warning"), (fit(inert(problem.title), width - 2), "bold"))
+    ]
+    found += indented(wrapped(inert(problem.detail), max(8, width - 2)), 2, "$muted")
+    fix = wrapped(inert(problem.fix), max(8, width - 7)) if problem.fix else []
+    if fix:
+        found.append(Content.assemble(("  fix: ", "$accent"), fix[0]))
+        found += indented(fix[1:], 7, "")
+    return found
+
+
+class DevicesScreen(NeedleScreen):
+    """The whole inventory."""
+
+    CSS_PATH = "../styles/devices.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("r,f6", "app.probe", "Probe again")]
+
+    def compose(self) -> ComposeResult:
+        """One scrolling column."""
+        yield TopBar("devices")
+        with VerticalScroll(id="inventory"):
+            yield DeviceList()
+            yield BackendList("Backends")
+            yield InterpreterList("Interpreters")
+            yield ProblemList("Findings")
+        yield HelpLine()
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Follow the app's inventory."""
+        self.query_one("#inventory").focus()
+        self.watch(self.cockpit, "inventory", self.show_inventory)
+        self.watch(self.cockpit, "probing", self.show_inventory, init=False)
+
+    def show_inventory(self) -> None:
+        """Show what is known now."""
+        inventory, probing = self.cockpit.inventory, self.cockpit.probing
+        self.query_one(DeviceList).show(inventory, chosen_platform="", probing=probing)
+        for pane in self.query(InventoryPane):
+            pane.show(inventory)
+        self.query_one(HelpLine).show(self._age(), role="$muted")
+
+    def _age(self) -> str:
+        inventory = self.cockpit.inventory
+        if self.cockpit.probing:
+            return "Probing: a child process for each platform runs one operation and its gradient."
+        if inventory is None or not inventory.probed_at:
+            return "Not probed yet; r probes."
+        return f"Probed {age_text(self.cockpit.context.now() - inventory.probed_at)}; r probes again."
