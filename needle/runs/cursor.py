@@ -100,7 +100,8 @@ class LineCursor:
         self._pending = b""
         self._skipping = False
         if last_bytes is not None and self.cursor.unread_bytes() > last_bytes:
-            self.cursor.move(self.cursor.unread_bytes() - last_bytes)
+            # One byte earlier, so that a line beginning exactly there is not taken for the rest of another.
+            self.cursor.move(self.cursor.unread_bytes() - last_bytes - 1)
             self._skipping = True
 
     def read(self, max_bytes: int = _SLICE_BYTES) -> Lines:

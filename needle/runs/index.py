@@ -90,9 +90,9 @@ def resolve_run(text: str, runs_directory: Path | None = None) -> Path:
     """
     path = Path(text).expanduser()
     for candidate in (path, path.parent):
-        if os.sep in text.rstrip(os.sep) or path.exists():
-            if RunFiles(candidate).request.is_file():
-                return candidate.resolve()
+        is_path = os.sep in text.rstrip(os.sep) or path.exists()
+        if is_path and RunFiles(candidate).request.is_file():
+            return candidate.resolve()
     runs = find_runs(runs_directory)
     if text == "latest" and runs:
         return runs[0]

@@ -27,7 +27,7 @@ def alive(pid: int, started: float, boot: str, host: str) -> bool | None:
 def start_time(pid: int) -> float:
     """When a process started, in seconds since the epoch; 0 when there is none."""
     try:
-        return psutil.Process(pid).create_time()
+        return float(psutil.Process(pid).create_time())
     except psutil.Error:
         return 0.0
 
