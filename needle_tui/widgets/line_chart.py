@@ -114,8 +114,8 @@ class LineChart(Widget, can_focus=True):
     ) -> None:
         """Show these points, two arrays of the same length, as the series `name`.
 
-        With the `generation` of the call before, the arrays are taken as the same ones grown at their end, and
-        only the new points are read; without one, the points replace those there were.
+        With the `generation` of the call before, the arrays are taken as the same ones grown at their end,
+        and only the new points are read; without one, the points replace those there were.
         """
         if self._model.set_series(name, x, y, generation, look):
             self._changed()
