@@ -61,8 +61,8 @@ def driver_version() -> str:
 def read_devices(library: ModuleType, environment: Mapping[str, str]) -> list[DeviceUse]:
     """As `device_samples`, from an initialised pynvml."""
     count = _asked(lambda: int(library.nvmlDeviceGetCount())) or 0
-    handles = [_asked(partial(library.nvmlDeviceGetHandleByIndex, index)) for index in range(count)]
-    uuids = [_asked(partial(library.nvmlDeviceGetUUID, handle)) or "" for handle in handles]
+    handles = [_asked(partial(_handle, library, index)) for index in range(count)]
+    uuids = [_asked(partial(_uuid, library, handle)) or "" for handle in handles]
     ids = device_ids(uuids, environment.get("CUDA_VISIBLE_DEVICES"))
     return [
         _read_device(library, handle, ids[index], uuids[index])
@@ -118,6 +118,14 @@ def _asked(question: Callable[[], Answer]) -> Answer | None:
         return question()
     except Exception:
         return None
+
+
+def _handle(library: ModuleType, index: int) -> object:
+    return library.nvmlDeviceGetHandleByIndex(index)
+
+
+def _uuid(library: ModuleType, handle: object) -> str:
+    return str(library.nvmlDeviceGetUUID(handle))
 
 
 def _read_device(library: ModuleType, handle: object, device_id: str, uuid: str) -> DeviceUse:
