@@ -25,7 +25,7 @@ from needle_tui.theme import FALLBACK_VARIABLES, THEMES, theme_for
 
 if TYPE_CHECKING:
     from needle.config import Value
-    from needle.devices.inventory import Inventory
+    from needle.devices.inventory import Backend, Inventory
     from needle_tui.fleet import Fleet, RunRow
     from needle_tui.screens.launch import LaunchScreen
     from needle_tui.screens.monitor import MonitorScreen
@@ -41,6 +41,9 @@ class NeedleApp(App[int]):
 
     TITLE = "needle"
     CSS_PATH = "styles/app.tcss"
+    # `-narrow` is one column; `-short` leaves out what can be left out. 80x24 is `-medium -short`.
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-medium"), (110, "-wide")]  # noqa: RUF012 declared so by Textual
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("1", "open_screen('launch')", "Launch", show=False),
         Binding("2", "open_screen('monitor')", "Monitor", show=False),
@@ -124,10 +127,13 @@ class NeedleApp(App[int]):
             return
         self.probing = True
 
+        def tell(backend: Backend) -> None:
+            self.post_message(BackendKnown(backend))
+
         def learn() -> Message:
             known = self.context.known_inventory()
             self.post_message(InventoryKnown(known, probing=True))
-            found = self.context.probe(known, lambda backend: self.post_message(BackendKnown(backend)))
+            found = self.context.probe(known, tell)
             return InventoryKnown(found, probing=False)
 
         in_background(self, learn, name="inventory")

@@ -1,4 +1,4 @@
-"""What the form's values come to: problems by field, remarks, and the plan. Pure, so that it can run on every key."""
+"""What the form's values come to: problems by field, remarks, and the plan. Pure, to run on every key."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class RunFeed:
         return Turn(moment, log, changes.more)
 
     def _is_due(self, metric: str) -> bool:
-        """Whether something is to be shown although no file changed: time passing, a death, another metric."""
+        """Whether something is to be shown although no file changed: time, a death, another metric."""
         before, now = self._shown, self._now()
         if before is None or metric != self._shown_metric:
             return True

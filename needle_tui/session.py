@@ -38,7 +38,7 @@ def open_cockpit(runs_directory: Path, *, start: str, run: Path | None, read_onl
 
 
 def prepare_environment(environment: MutableMapping[str, str]) -> None:
-    """Before Textual is imported: over SSH a dropped link would leave the far terminal in Kitty's key mode."""
+    """Before Textual is imported: a dropped SSH link would leave the far terminal in Kitty's key mode."""
     if environment.get("SSH_CONNECTION"):
         environment.setdefault("TEXTUAL_DISABLE_KITTY_KEY", "1")
 

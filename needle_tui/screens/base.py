@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
 
@@ -16,12 +16,6 @@ class NeedleScreen(Screen[None]):
     """A screen of the cockpit. `-narrow` is one column; `-short` leaves out what can be left out."""
 
     AUTO_FOCUS = ""
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
-        (0, "-narrow"),
-        (76, "-medium"),
-        (110, "-wide"),
-    ]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-short"), (30, "-tall")]
 
     @property
     def cockpit(self) -> NeedleApp:

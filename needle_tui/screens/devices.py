@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from needle.devices.inventory import Backend, Inventory, Problem
 
 _NAME = 9
-_STATUS_MARKS = {
-    "works": ("good", "$success"),
-    "broken": ("bad", "$error"),
-    "untried": ("unchosen", "$muted"),
-}
 
 
 class InventoryPane(Lines):
@@ -95,9 +90,8 @@ class ProblemList(InventoryPane):
 
 
 def backend_lines(backend: Backend, width: int) -> list[Content]:
-    """`✓ cuda     works   2 devices …` and, below it, the reason and the fix where there is something to do."""
-    mark_name, role = _STATUS_MARKS.get(backend.status, ("rest", "$muted"))
-    mark = getattr(marks(), mark_name) if backend.status != "absent" else " "
+    """`✓ cuda     works    2 devices …`, and the fix below it where there is something to do."""
+    mark, role = _mark(backend.status)
     head = Content.assemble(
         (f"{mark} ", role),
         (column(inert(backend.platform), _NAME), "bold"),
@@ -112,6 +106,15 @@ def backend_lines(backend: Backend, width: int) -> list[Content]:
         found.append(Content.assemble(" " * head.cell_length, ("fix: ", "$accent"), fix[0]))
         found += indented(fix[1:], head.cell_length + 5, "")
     return found
+
+
+def _mark(status: str) -> tuple[str, str]:
+    """A mark and a colour for a backend's status."""
+    if status == "works":
+        return marks().good, "$success"
+    if status == "broken":
+        return marks().bad, "$error"
+    return marks().unchosen if status == "untried" else " ", "$muted"
 
 
 def problem_lines(problem: Problem, width: int) -> list[Content]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ActiveBinding, ModalScreen
+from textual.screen import ModalScreen
 
 from needle_tui.text import column
 from needle_tui.widgets.key_bar import key_name

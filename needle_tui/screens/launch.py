@@ -66,7 +66,7 @@ class LaunchScreen(NeedleScreen):
             with VerticalScroll(id="left", can_focus=False):
                 yield SettingsForm(FinetuneSettings, self._start_values)
                 yield MemoryPanel()
-            with VerticalScroll(id="right", can_focus=False):
+            with VerticalScroll(id="right"):
                 yield DeviceList()
                 yield DecisionList("Plan", id="plan")
                 yield EnvironmentList()
@@ -219,7 +219,7 @@ class LaunchScreen(NeedleScreen):
         """Move to the new run."""
         self._starting = False
         self.query_one(HelpLine).show(f"Started {message.directory.name}", role="$success")
-        self.cockpit.open_run(message.directory)
+        self.run_worker(self.cockpit.open_run(message.directory))
 
     def on_action_failed(self, message: ActionFailed) -> None:
         """Say why it did not start."""

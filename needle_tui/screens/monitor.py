@@ -134,8 +134,9 @@ class MonitorScreen(NeedleScreen):
 
     def _show(self, moment: Moment) -> None:
         self.moment = moment
-        for pane in (RunHeader, NumbersPanel, DeviceUse):
-            self.query_one(pane).show(moment)
+        self.query_one(RunHeader).show(moment)
+        self.query_one(NumbersPanel).show(moment)
+        self.query_one(DeviceUse).show(moment)
         facts = self.query_one("#facts", DecisionList)
         facts.show(facts_of(moment.request, moment.events), dense=self.is_dense)
         self._show_charts(moment)
@@ -227,7 +228,7 @@ class MonitorScreen(NeedleScreen):
 
     def action_log_axis(self) -> None:
         """Logarithmic or linear values in the loss chart."""
-        self.loss_chart.log = not self.loss_chart.log
+        self.loss_chart.log_scale = not self.loss_chart.log_scale
 
     def action_edit(self) -> None:
         """Put the run's settings into Launch's form."""

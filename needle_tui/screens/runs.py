@@ -17,6 +17,7 @@ from needle.units import bytes_text
 from needle_tui.background import in_background
 from needle_tui.fleet import RunRow
 from needle_tui.messages import ActionDone, ActionFailed
+from needle_tui.phases import look_of
 from needle_tui.run_filter import filtered
 from needle_tui.screens.base import NeedleScreen
 from needle_tui.screens.confirm import ConfirmDialog
@@ -89,9 +90,20 @@ class RunsScreen(NeedleScreen):
         note = self.query_one(EmptyNote)
         note.show(*(NO_MATCH if rows else NO_RUNS))
         self.set_class(not shown, "-empty")
-        live = sum(row.is_live for row in rows)
-        matching = f"{len(shown)} of {len(rows)} runs" if len(shown) != len(rows) else f"{len(rows)} runs"
-        self.query_one(HelpLine).show(f"{matching}, {live} alive" if rows else "", role="$muted")
+        self._describe()
+
+    def _describe(self) -> None:
+        """Under the table: why the run under the cursor ended, or how many there are."""
+        rows, row = self.cockpit.rows or (), self.table.current
+        if row is not None and row.reason:
+            self.query_one(HelpLine).show(f"{row.name}: {row.reason}", role=f"${look_of(row.phase).role}")
+            return
+        live = sum(one.is_live for one in rows)
+        self.query_one(HelpLine).show(f"{len(rows)} runs, {live} alive" if rows else "", role="$muted")
+
+    def on_run_table_moved(self) -> None:
+        """Say what there is to say of the run under the cursor."""
+        self._describe()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter as it is typed."""

@@ -74,12 +74,12 @@ class StopDialog(ModalScreen[None]):
     def __init__(self, directory: Path, name: str) -> None:
         super().__init__()
         self._directory = directory
-        self._name = name
+        self._run_name = name
 
     def compose(self) -> ComposeResult:
         """One frame."""
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = Content(f"Stop {inert(self._name)}?")
+            dialog.border_title = Content(f"Stop {inert(self._run_name)}?")
             yield StopProgress()
 
     def on_mount(self) -> None:

@@ -75,7 +75,7 @@ class KeyBar(Lines):
         """The screen's own keys, then those of what has the focus; each action once."""
         active = [one for one in self.screen.active_bindings.values() if one.binding.show and one.enabled]
         active.sort(key=lambda one: one.node is not self.screen)
-        keys = {}
+        keys: dict[str, tuple[str, str]] = {}
         for one in active:
             binding = one.binding
             keys.setdefault(

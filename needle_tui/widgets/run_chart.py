@@ -15,7 +15,7 @@ X_AXES: dict[str, AxisKind] = {"step": "count", "time": "time", "tokens": "count
 
 
 class RunChart(LineChart, inherit_bindings=False):
-    """Zoom, pan and cursor by keys; smoothing and the log axis belong to the screen, for all charts at once."""
+    """Zoom, pan and cursor by keys; smoothing and the log axis are the screen's, for all charts at once."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "cursor(-1)", "Read left"),

@@ -38,7 +38,7 @@ COLUMNS = (
     Column("task", 9, 128, lambda row, now: row.task, right=False),
     Column("step/total", 13, 0, lambda row, now: _steps(row)),
     Column("loss", 9, 60, lambda row, now: _number(row.loss)),
-    Column("best", 9, 84, lambda row, now: _number(row.best)),
+    Column("best", 9, 76, lambda row, now: _number(row.best)),
     Column(
         "tokens/s", 9, 96, lambda row, now: "" if row.tokens_per_s is None else f"{row.tokens_per_s:,.0f}"
     ),
@@ -75,6 +75,9 @@ class RunTable(ScrollView, can_focus=True):
         def __init__(self, row: RunRow) -> None:
             super().__init__()
             self.row = row
+
+    class Moved(Message):
+        """The cursor is on another run."""
 
     def __init__(self) -> None:
         super().__init__(id="run-table")
@@ -148,6 +151,7 @@ class RunTable(ScrollView, can_focus=True):
         self.refresh_line(self._cursor)
         self._cursor = max(0, min(at, len(self._rows) - 1))
         self.refresh_line(self._cursor)
+        self.post_message(self.Moved())
         top, height = self.scroll_offset.y, self.size.height
         if self._cursor < top or self._cursor >= top + height:
             y = self._cursor if self._cursor < top else self._cursor - height + 1

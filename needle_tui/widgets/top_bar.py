@@ -47,13 +47,9 @@ class TopBar(Lines):
     def _tabs(self) -> list[Content]:
         tabs = []
         for name, key, label in TABS:
-            alive = (
-                Content.assemble((f"{marks().live} {self._live_runs} ", "$success"))
-                if self._is_busy(name)
-                else Content()
-            )
             style = "bold reverse" if name == self._current else ""
-            tabs.append(Content.assemble((f" {key} ", "$muted"), (f" {label} ", style), alive))
+            alive = f" {marks().live} {self._live_runs} " if self._is_busy(name) else ""
+            tabs.append(Content.assemble((f" {key} ", "$muted"), (f" {label} ", style), (alive, "$success")))
         return tabs
 
     def _is_busy(self, name: str) -> bool:

@@ -159,8 +159,8 @@ def _write_events(files: RunFiles, steps: int, total: int, phase: Phase, reason:
     events: list[dict[str, object]] = [
         {"kind": "backend", "platform": "cuda", "device": "NVIDIA H200", "kernel": "cudnn",
          "precision": "bfloat16", "jax": "0.10.2", "devices": 1},
-        {"kind": "data", "examples": 360, "train": 320, "validation": 36, "tokens": 28_800, "skipped": [17, 201],
-         "rows": 4, "length": 1024, "target_tokens": 9_000, "total": total},
+        {"kind": "data", "examples": 360, "train": 320, "validation": 36, "tokens": 28_800,
+         "skipped": [17, 201], "rows": 4, "length": 1024, "target_tokens": 9_000, "total": total},
         {"kind": "phase", "phase": "compiling"},
         {"kind": "compiled", "seconds": 2.4},
     ]  # fmt: skip
