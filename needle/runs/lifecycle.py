@@ -99,9 +99,14 @@ class Supervised:
 def next_step(before: Supervised, seen: Seen) -> tuple[Supervised, tuple[Action, ...]]:
     """The attempt after one tick, and what to do about it."""
     known = _learn(before, seen)
-    if seen.exit is not None:
-        return replace(known, state=_ended(known, seen, seen.exit)), (Finish(),)
-    return _climb(known, seen)
+    if seen.exit is None:
+        return _climb(known, seen)
+    actions: tuple[Action, ...] = (Finish(),)
+    if known.stage == "" and _wish(known, seen):
+        # The trainer heeded the request before its supervisor came to see it.
+        known, (tell,) = _rung(known, seen, "asked", "asked to stop, and it did")
+        actions = (tell, *actions)
+    return replace(known, state=_ended(known, seen, seen.exit)), actions
 
 
 def _learn(before: Supervised, seen: Seen) -> Supervised:
