@@ -89,7 +89,7 @@ _RULES = (
     _Rule(  # row 14
         r"default_memory_space is not supported",
         f"this JAX is too new for jax-metal, which needs jax {METAL_JAX}",
-        "{install}, in an environment of its own",
+        "in an environment of its own: {install}",
     ),
     _Rule(  # row 22
         r"Loaded runtime CuDNN library: (\S+) but source was compiled with: (\d+(?:\.\d+)*)",
