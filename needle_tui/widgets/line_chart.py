@@ -9,21 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual.binding import Binding, BindingType
-from textual.geometry import Region
-from textual.strip import Strip
-from textual.widget import Widget
 
 from needle_tui.widgets import chart_look
 from needle_tui.widgets.chart_axis import AxisKind
 from needle_tui.widgets.chart_look import SeriesLook
 from needle_tui.widgets.chart_model import ChartModel, Growable
-from needle_tui.widgets.chart_picture import EMPTY, Picture, changed_spans, runs
+from needle_tui.widgets.chart_picture import Picture
 from needle_tui.widgets.glyphs import GlyphName, glyphs
+from needle_tui.widgets.picture_widget import PictureWidget
 
 if TYPE_CHECKING:
     from needle_tui.widgets.chart_model import Numbers
@@ -33,23 +29,24 @@ REDRAW_INTERVAL_S = 0.2
 
 SMOOTHINGS = (0.0, 0.6, 0.9, 0.97, 0.99)
 
-_PARTS = {
-    chart_look.TITLE: "title",
-    chart_look.LABEL: "label",
-    chart_look.AXIS: "axis",
-    chart_look.MARK: "mark",
-    chart_look.BAD: "bad",
-    chart_look.CURSOR: "cursor",
-    chart_look.RAW: "raw",
-    chart_look.EMPTY: "empty",
-    **{str(number): f"series-{number}" for number in range(1, chart_look.MAX_SERIES + 1)},
+_STYLE_CLASSES = {
+    chart_look.TITLE: "line-chart--title",
+    chart_look.LABEL: "line-chart--label",
+    chart_look.AXIS: "line-chart--axis",
+    chart_look.MARK: "line-chart--mark",
+    chart_look.BAD: "line-chart--bad",
+    chart_look.CURSOR: "line-chart--cursor",
+    chart_look.RAW: "line-chart--raw",
+    chart_look.EMPTY: "line-chart--empty",
+    **{str(number): f"line-chart--series-{number}" for number in range(1, chart_look.MAX_SERIES + 1)},
 }
 
 
-class LineChart(Widget, can_focus=True):
+class LineChart(PictureWidget, can_focus=True):
     """Series of points as lines, with a window on x to zoom and pan, and a cursor to read values."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line-chart--{part}" for part in _PARTS.values()}
+    STYLE_CLASSES = _STYLE_CLASSES
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(_STYLE_CLASSES.values())
     DEFAULT_CSS = """
     LineChart { height: 1fr; min-height: 3; }
     LineChart > .line-chart--series-1 { color: $accent; }
@@ -83,7 +80,6 @@ class LineChart(Widget, can_focus=True):
         Binding("l", "log_scale", "Log axis"),
         Binding("s", "smooth", "Smoothing"),
     ]
-    ALLOW_SELECT = False
 
     def __init__(
         self,
@@ -96,10 +92,8 @@ class LineChart(Widget, can_focus=True):
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes, markup=False)
+        super().__init__(id=id, classes=classes)
         self._model = ChartModel(title, x_name, x_kind, glyphs(glyph_set), empty_text)
-        self._picture: Picture = EMPTY
-        self._styles_of: dict[str, Style] = {}
         self._drawn_at = -math.inf
         self._stale = False
 
@@ -175,11 +169,6 @@ class LineChart(Widget, can_focus=True):
         """The x values at the left and right end."""
         return self._model.window
 
-    @property
-    def picture(self) -> Picture:
-        """What is shown now, as text and styles."""
-        return self._picture
-
     def readings(self) -> dict[str, tuple[float, float]]:
         """By series, the point (x, value) nearest to the cursor, the last one without a cursor."""
         return self._model.readings()
@@ -236,22 +225,11 @@ class LineChart(Widget, can_focus=True):
         larger = [one for one in SMOOTHINGS if one > self.smoothing]
         self.smoothing = larger[0] if larger else 0.0
 
-    def render_line(self, y: int) -> Strip:
-        """One row of the picture, which is drawn here only when the size is new."""
-        width, height = self.content_size
-        if (self._picture.width, len(self._picture.rows)) != (width, height):
-            self._picture = self._model.draw(width, height)
-        if y >= len(self._picture.rows):
-            return Strip.blank(width, self.rich_style)
-        pieces = [Segment(text, self._style(style)) for text, style in runs(self._picture.rows[y])]
-        return Strip(pieces, width)
-
-    def refresh(
-        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
-    ) -> Self:
-        """As every widget's; colours are looked up again, for they may be the cause."""
-        self._styles_of = {}
-        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+    def draw(self, width: int, height: int) -> Picture:
+        """The chart in `width` x `height` cells."""
+        self._stale = False
+        self._drawn_at = monotonic()
+        return self._model.draw(width, height)
 
     def _changed(self, *, at_once: bool = False) -> None:
         """Have the picture drawn again soon: once for any number of changes."""
@@ -260,25 +238,11 @@ class LineChart(Widget, can_focus=True):
         self._stale = True
         wait_s = 0.0 if at_once else self._drawn_at + REDRAW_INTERVAL_S - monotonic()
         if wait_s > 0:
-            self.set_timer(wait_s, self._redraw)
+            self.set_timer(wait_s, self._redraw_if_stale)
         else:
-            self.call_later(self._redraw)
+            self.call_later(self._redraw_if_stale)
 
-    def _redraw(self) -> None:
-        """Draw the picture and send what differs from the one on the screen."""
-        if not self._stale:
-            return
-        self._stale = False
-        self._drawn_at = monotonic()
-        before, self._picture = self._picture, self._model.draw(*self.content_size)
-        spans = changed_spans(before, self._picture)
-        if spans:
-            self.refresh(*(Region(span.x, span.y, span.width, 1) for span in spans))
-
-    def _style(self, letter: str) -> Style:
-        """The terminal style of a picture's one-letter style."""
-        if letter not in self._styles_of:
-            part = _PARTS.get(letter)
-            looked_up = self.get_component_rich_style(f"line-chart--{part}") if part else self.rich_style
-            self._styles_of[letter] = looked_up
-        return self._styles_of[letter]
+    def _redraw_if_stale(self) -> None:
+        if self._stale:
+            self._stale = False
+            self.redraw()

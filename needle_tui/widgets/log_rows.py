@@ -55,7 +55,7 @@ NOTHING_FOUND = Found()
 
 
 def find(lines: Sequence[str], text: str, near: int) -> Found:
-    """The lines that contain `text`, whatever its case; the last at or before line `near` is the current one."""
+    """The lines that contain `text`, whatever its case; the current one is the last up to line `near`."""
     wanted = text.casefold()
     if not wanted:
         return NOTHING_FOUND

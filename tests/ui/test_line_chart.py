@@ -96,7 +96,7 @@ async def test_what_is_on_the_screen_is_the_picture_after_many_partial_updates()
         random = np.random.default_rng(0)
         for step in range(100, 160):
             chart.append("train", step, random.normal())
-            chart._redraw()
+            chart.redraw()
             await pilot.pause()
         strips = chart.screen._compositor.render_strips()
         assert "\n".join(strip.text[:80].rstrip() for strip in strips) == chart.picture.text()

@@ -1,0 +1,74 @@
+"""The base of widgets that are drawn as a picture: only cells that changed are sent to the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from needle_tui.widgets.chart_picture import EMPTY, Picture, changed_spans, runs
+
+
+class PictureWidget(Widget):
+    """A widget whose content is a `Picture`; `STYLE_CLASSES` maps one-letter styles to component classes."""
+
+    STYLE_CLASSES: ClassVar[Mapping[str, str]] = {}
+    ALLOW_SELECT = False
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes, markup=False)
+        self._picture: Picture = EMPTY
+        self._styles_by_letter: dict[str, Style] = {}
+
+    def draw(self, width: int, height: int) -> Picture:
+        """The picture in `width` x `height` cells, which are one at least."""
+        raise NotImplementedError
+
+    @property
+    def picture(self) -> Picture:
+        """What is shown now, as text and styles."""
+        return self._picture
+
+    def redraw(self) -> None:
+        """Draw the picture and send what differs from the one on the screen."""
+        width, height = self.content_size
+        if not (self.is_mounted and width and height):
+            self._picture = EMPTY
+            return
+        before, self._picture = self._picture, self.draw(width, height)
+        spans = changed_spans(before, self._picture)
+        if spans:
+            self.refresh(*(Region(span.x, span.y, span.width, 1) for span in spans))
+
+    def on_show(self) -> None:
+        """What changed while it was hidden."""
+        self.redraw()
+
+    def render_line(self, y: int) -> Strip:
+        """One row of the picture, which is drawn here only when the size is new."""
+        width, height = self.content_size
+        if (self._picture.width, len(self._picture.rows)) != (width, height):
+            self._picture = self.draw(width, height) if width and height else EMPTY
+        if y >= len(self._picture.rows):
+            return Strip.blank(width, self.rich_style)
+        pieces = [Segment(text, self._style(letter)) for text, letter in runs(self._picture.rows[y])]
+        return Strip(pieces, width)
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> Self:
+        """As every widget's; colours are looked up again, for they may be the cause."""
+        self._styles_by_letter = {}
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    def _style(self, letter: str) -> Style:
+        """The terminal style of a one-letter style."""
+        if letter not in self._styles_by_letter:
+            name = self.STYLE_CLASSES.get(letter)
+            self._styles_by_letter[letter] = self.get_component_rich_style(name) if name else self.rich_style
+        return self._styles_by_letter[letter]
