@@ -77,7 +77,7 @@ class LaunchScreen(NeedleScreen):
         """Draw first; look at files afterwards."""
         self.query_one("#left").border_title = "Fine-tune"
         self.query_one(HelpLine).show(WELCOME)
-        self.watch(self.cockpit, "inventory", self.recompute, init=False)
+        self.watch(self.cockpit, "inventory", self.take_inventory, init=False)
         self.watch(self.cockpit, "probing", self.recompute, init=False)
         self.call_after_refresh(self._look)
 
@@ -102,6 +102,14 @@ class LaunchScreen(NeedleScreen):
                 self._look_timer.stop()
             self._look_timer = self.set_timer(LOOK_DELAY_S, self._look)
         self._wants_start = False
+        self.recompute()
+
+    def take_inventory(self) -> None:
+        """Offer the platforms there are, and judge again."""
+        inventory = self.cockpit.inventory
+        if inventory is not None:
+            present = [one.platform for one in inventory.backends if one.status != "absent"]
+            self.form.offer("backend", ("auto", *present))
         self.recompute()
 
     def recompute(self) -> None:
@@ -242,14 +250,15 @@ def start(settings: FinetuneSettings, plan: Plan, runs_directory: Path) -> Messa
 
 
 def _decisions(plan: Plan) -> tuple[tuple[str, Decision], ...]:
-    """The plan's choices by the names people know them by."""
-    steps = Decision(f"{plan.total_steps:,} steps", "")
-    return (
+    """The plan's choices by the names people know them by; what depends on unknown files is left out."""
+    found = [
         ("Base", plan.base),
         ("Backend", plan.backend),
         ("Attention", plan.kernel),
         ("Precision", plan.precision),
-        ("Data set", plan.placement),
         ("Python", Decision(plan.interpreter, "")),
-        ("Length", steps),
-    )
+    ]
+    if plan.memory is not None:
+        found.append(("Data set", plan.placement))
+        found.append(("Length", Decision(f"{plan.total_steps:,} steps", "")))
+    return tuple(found)

@@ -27,7 +27,7 @@ from needle_tui.widgets.decision_list import DecisionList
 from needle_tui.widgets.device_use import DeviceUse
 from needle_tui.widgets.empty_note import EmptyNote
 from needle_tui.widgets.key_bar import KeyBar
-from needle_tui.widgets.log_pane import LogPane
+from needle_tui.widgets.log_view import LogView
 from needle_tui.widgets.numbers_panel import NumbersPanel
 from needle_tui.widgets.run_chart import X_AXES, RunChart
 from needle_tui.widgets.run_header import RunHeader
@@ -78,7 +78,8 @@ class MonitorScreen(NeedleScreen):
             with Vertical(id="charts"):
                 yield RunChart("Loss", id="loss", empty_text="no step yet")
                 yield RunChart("Step time, ms", id="metric", empty_text="no step yet")
-                yield LogPane()
+                with LogView(id="log", classes="panel") as log:
+                    log.border_title = "Log"
             with VerticalScroll(id="side"):
                 yield NumbersPanel()
                 yield DeviceUse()
@@ -111,6 +112,7 @@ class MonitorScreen(NeedleScreen):
         for chart in (self.loss_chart, self.metric_chart):
             chart.clear()
             chart.reset()
+        self.query_one(LogView).clear()
         self.remove_class("-empty")
         self._follow(directory)
 
@@ -127,7 +129,7 @@ class MonitorScreen(NeedleScreen):
             if turn.moment is not None:
                 self._show(turn.moment)
             if turn.log is not None:
-                self.query_one(LogPane).show(turn.log)
+                self.query_one(LogView).show(turn.log)
             if not turn.more:
                 is_live = self.moment is None or self.moment.is_live
                 await asyncio.sleep(POLL_S if is_live else ENDED_POLL_S)

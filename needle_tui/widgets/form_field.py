@@ -160,22 +160,32 @@ class ChoiceField(FormField, can_focus=True):
         Binding("down", "app.focus_next", show=False),
     ]
 
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The values there are; a switch has no and yes."""
-        return self.field.choices or ("no", "yes")
+    def __init__(self, field: Field, value: str, choices: tuple[str, ...] = ()) -> None:
+        super().__init__(field, value)
+        self.choices = choices or field.choices or ("no", "yes")
+        self._include(value)
+
+    def offer(self, choices: tuple[str, ...]) -> None:
+        """Offer other values; the chosen one stays among them."""
+        self.choices = choices
+        self._include(self.value)
+        self.refresh()
 
     def set_value(self, value: str) -> None:
         """Choose a value."""
         if value != self.value:
             self.value = value
+            self._include(value)
             self.refresh()
             self.post_message(self.Changed(self.field.name, value))
 
+    def _include(self, value: str) -> None:
+        if value not in self.choices:
+            self.choices = (*self.choices, value)
+
     def action_step(self, by: int) -> None:
         """Choose the next or previous value, round the end."""
-        at = self.choices.index(self.value) if self.value in self.choices else 0
-        self.set_value(self.choices[(at + by) % len(self.choices)])
+        self.set_value(self.choices[(self.choices.index(self.value) + by) % len(self.choices)])
 
     def first_line(self, width: int) -> Content:
         """Label and choices; only the chosen one, between arrows, where there is no room for all."""

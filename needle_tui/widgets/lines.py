@@ -34,9 +34,7 @@ class Lines(Widget):
             return
         changed = [y for y, line in enumerate(fresh) if not line.is_same(self._shown[y])]
         if changed:
-            top = self.gutter.top
-            left = self.gutter.left
-            self.refresh(*(Region(left, top + y, width, 1) for y in changed))
+            self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def render(self) -> Content:
         """The lines as one text."""

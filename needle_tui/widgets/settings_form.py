@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from textual.app import ComposeResult
-from textual.containers import Container
+from textual.containers import Container, Horizontal, Vertical
 
 from needle.config import Field, RunSettings, Value, fields_of, value_text
 from needle_tui.widgets.form_field import ChoiceField, FormField, TextField
 
 GROUPS = ("Data", "Training", "Compute", "Run")
+OFFERED = {"backend": ("auto", "cpu")}
+"""Settings typed as text whose useful values are few: they are offered as choices."""
 
 
-class FieldGroup(Container):
-    """Settings that belong together; short ones two to a line."""
+class FieldRow(Horizontal):
+    """Two short settings side by side."""
 
     DEFAULT_CSS = """
-    FieldGroup { layout: grid; grid-size: 2; grid-rows: auto; grid-gutter: 0 1; height: auto; }
-    FieldGroup > .-wide { column-span: 2; }
-    FieldGroup > .-advanced { display: none; }
-    SettingsForm.-all FieldGroup > .-advanced { display: block; }
-    SettingsForm.-all FieldGroup.-advanced { display: block; }
+    FieldRow { height: auto; }
+    FieldRow > FormField { width: 1fr; }
+    """
+
+
+class FieldGroup(Vertical):
+    """Settings that belong together."""
+
+    DEFAULT_CSS = """
+    FieldGroup { height: auto; }
+    FieldGroup .-advanced { display: none; }
+    SettingsForm.-all .-advanced { display: block; }
     FieldGroup.-advanced { display: none; }
     """
 
@@ -39,18 +48,21 @@ class SettingsForm(Container):
         self._start_values = values
 
     def compose(self) -> ComposeResult:
-        """The groups in their order, each with its fields."""
+        """The groups in their order, each with its fields; short ones share a line with their like."""
         for group in GROUPS:
             fields = [field for field in self._fields if field.setting.group == group]
             with FieldGroup() as container:
                 container.set_class(all(field.setting.advanced for field in fields), "-advanced")
-                for field in fields:
-                    yield self._made(field)
+                for pair in _paired(fields):
+                    with FieldRow() as row:
+                        row.set_class(all(field.setting.advanced for field in pair), "-advanced")
+                        yield from map(self._made, pair)
 
     def _made(self, field: Field) -> FormField:
-        kind = ChoiceField if field.kind in ("choice", "switch") else TextField
-        widget = kind(field, as_text(self._start_values.get(field.name, field.default)))
-        widget.set_class(field.kind in ("text", "path", "choice"), "-wide")
+        value = as_text(self._start_values.get(field.name, field.default))
+        offered = OFFERED.get(field.name, ())
+        is_choice = offered or field.kind in ("choice", "switch")
+        widget = ChoiceField(field, value, offered) if is_choice else TextField(field, value)
         widget.set_class(field.setting.advanced, "-advanced")
         return widget
 
@@ -62,6 +74,10 @@ class SettingsForm(Container):
     def field_widget(self, name: str) -> FormField:
         """The field of one setting."""
         return self.query_one(f"#field-{name}", FormField)
+
+    def offer(self, name: str, choices: tuple[str, ...]) -> None:
+        """Offer these values for a setting that is chosen among few."""
+        self.query_one(f"#field-{name}", ChoiceField).offer(choices)
 
     def load(self, values: Mapping[str, Value]) -> None:
         """Put other values into every field; a setting that is not given goes back to its default."""
@@ -79,6 +95,22 @@ class SettingsForm(Container):
     def show_advanced(self, shown: bool) -> None:
         """Show or hide the settings that most runs leave alone."""
         self.set_class(shown, "-all")
+
+
+def _paired(fields: Sequence[Field]) -> Iterator[tuple[Field, ...]]:
+    """Lines of the form: two short settings that follow one another share one."""
+    waiting: Field | None = None
+    for field in fields:
+        if field.kind not in ("integer", "number") or field.setting.advanced:
+            yield from ([(waiting,)] if waiting else [])
+            yield (field,)
+            waiting = None
+        elif waiting is None:
+            waiting = field
+        else:
+            yield (waiting, field)
+            waiting = None
+    yield from ([(waiting,)] if waiting else [])
 
 
 def as_text(value: Value) -> str:

@@ -79,7 +79,7 @@ def record_run(
     directory = runs / f"20261201-0300{seed:02d}-{name}"
     files = RunFiles(directory)
     for folder in (files.control, files.checkpoints, files.artifacts):
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
     created = NOW - age_s
     write_json(files.request, _request(directory.name, name, total, created))
     write_json(files.state, _state(phase, steps, total, created, reason))
