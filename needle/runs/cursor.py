@@ -34,10 +34,10 @@ class FileCursor:
         self._identity: tuple[int, int] | None = None
         self._anchor = b""
 
-    def unread_bytes(self) -> int:
-        """How many bytes wait behind the cursor."""
+    def size_bytes(self) -> int:
+        """The size of the file now; 0 when there is none."""
         try:
-            return max(0, os.stat(self.path).st_size - self.offset)
+            return os.stat(self.path).st_size
         except OSError:
             return 0
 
@@ -99,9 +99,10 @@ class LineCursor:
         self.cursor = FileCursor(path)
         self._pending = b""
         self._skipping = False
-        if last_bytes is not None and self.cursor.unread_bytes() > last_bytes:
+        size = self.cursor.size_bytes()
+        if last_bytes is not None and size > last_bytes:
             # One byte earlier, so that a line beginning exactly there is not taken for the rest of another.
-            self.cursor.move(self.cursor.unread_bytes() - last_bytes - 1)
+            self.cursor.move(size - last_bytes - 1)
             self._skipping = True
 
     def read(self, max_bytes: int = _SLICE_BYTES) -> Lines:

@@ -9,6 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from needle.runs.record import UNREADABLE
+
 Event = dict[str, object]
 Outcome = Literal["", "finished", "stopped", "failed"]
 TrainerPhase = Literal["", "compiling", "running"]
@@ -78,6 +80,6 @@ def whole(value: object, otherwise: int) -> int:
 def _event(line: bytes) -> Event | None:
     try:
         found = msgspec.json.decode(line)
-    except (msgspec.MsgspecError, UnicodeError):
+    except UNREADABLE:
         return None
     return found if isinstance(found, dict) and isinstance(found.get("kind"), str) else None

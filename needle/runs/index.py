@@ -21,7 +21,7 @@ import msgspec
 from needle.config import RunSettings, to_json
 from needle.errors import InputError
 from needle.runs.liveness import host_name
-from needle.runs.record import Plan, RunFiles, RunRequest, write_atomically, write_json
+from needle.runs.record import UNREADABLE, Plan, RunFiles, RunRequest, write_atomically, write_json
 from needle.runs.state import observe_directory
 
 RUNS_VARIABLE = "NEEDLE_RUNS"
@@ -165,7 +165,7 @@ def _runs_in(folder: Path) -> Iterable[tuple[Path, float]]:
         try:
             content = (folder / name / "run.json").read_bytes()
             yield folder / name, msgspec.json.decode(content, type=_Created).created_at
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, *UNREADABLE):
             continue
 
 

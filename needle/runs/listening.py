@@ -8,7 +8,7 @@ import msgspec
 
 from needle.runs.cursor import LineCursor
 from needle.runs.events import Told, parse_events
-from needle.runs.record import RunFiles
+from needle.runs.record import UNREADABLE, RunFiles
 
 
 class _Pulse(msgspec.Struct):
@@ -43,7 +43,7 @@ class Listener:
 
     def _hear_step(self, block: bytes) -> None:
         for line in reversed(block[-(1 << 16) :].splitlines()):
-            with contextlib.suppress(msgspec.MsgspecError, UnicodeError):
+            with contextlib.suppress(*UNREADABLE):
                 pulse = msgspec.json.decode(line, type=_Pulse)
                 if pulse.attempt == self._attempt:
                     self.step = max(self.step, pulse.step)

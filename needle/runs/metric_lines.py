@@ -17,6 +17,7 @@ import numpy as np
 
 from needle.runs.columns import Floats, Integers
 from needle.runs.metrics import MetricBlock
+from needle.runs.record import UNREADABLE
 
 RESERVED = ("step", "time", "attempt")
 _USUAL = (
@@ -52,7 +53,7 @@ class MetricDecoder:
             rows = self._decoder.decode(b"[" + block[:-1].replace(b"\n", b",") + b"]")
             if len(rows) == block.count(b"\n"):
                 return self._block(rows)
-        except (msgspec.MsgspecError, ValueError, UnicodeError):
+        except (ValueError, *UNREADABLE):
             pass
         return self._decode_slowly(block)
 
@@ -142,7 +143,7 @@ def _object(line: bytes) -> dict[str, object] | None:
     """A JSON object, read as Python's own writer may write it: with bare NaN and Infinity."""
     try:
         found = msgspec.json.decode(line)
-    except (msgspec.MsgspecError, UnicodeError):
+    except UNREADABLE:
         try:
             found = json.loads(line)
         except (ValueError, RecursionError):

@@ -13,7 +13,15 @@ from needle.runs.cursor import LineCursor, Lines
 from needle.runs.events import Event, Told, parse_events
 from needle.runs.metric_lines import MetricDecoder
 from needle.runs.metrics import MetricTable
-from needle.runs.record import RunFiles, RunRequest, RunState, SystemSample, read_request, read_state
+from needle.runs.record import (
+    UNREADABLE,
+    RunFiles,
+    RunRequest,
+    RunState,
+    SystemSample,
+    read_request,
+    read_state,
+)
 from needle.runs.state import Progress, Status, liveness_of, observe
 
 _SLICE_BYTES = 1 << 18
@@ -124,11 +132,13 @@ class RunReader:
         return before is None or _without_heartbeat(before) != _without_heartbeat(state)
 
     def _poll_metrics(self, max_bytes: int | None) -> tuple[bool, bool]:
-        left = self._metric_lines.cursor.unread_bytes() if max_bytes is None else max_bytes
+        # Without a limit: what is there now, so that a fast writer cannot keep this poll for ever.
+        left = self._metric_lines.cursor.size_bytes() if max_bytes is None else max_bytes
+        slice_bytes = _SLICE_BYTES if max_bytes is None else max(1, min(_SLICE_BYTES, max_bytes))
         rows, generation = len(self.metrics), self.metrics.generation
         while True:
-            lines = self._metric_lines.read(min(_SLICE_BYTES, max(left, 1)))
-            left -= _SLICE_BYTES
+            lines = self._metric_lines.read(slice_bytes)
+            left -= slice_bytes
             self._garbage_lines += lines.dropped
             if lines.restarted:
                 self.metrics.restart()
@@ -154,7 +164,7 @@ class RunReader:
         for line in block.splitlines():
             try:
                 self.system.append(self._sample_decoder.decode(line))
-            except (msgspec.MsgspecError, UnicodeError):
+            except UNREADABLE:
                 self._garbage_lines += 1
         return bool(block)
 

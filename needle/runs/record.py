@@ -27,6 +27,9 @@ from needle.errors import InputError
 
 SCHEMA_VERSION = 1
 
+# What decoding raises for content that is not ours: no JSON, other JSON, no UTF-8, nested without end.
+UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
+
 Phase = Literal[
     "queued", "starting", "compiling", "running", "stopping",
     "finished", "stopped", "failed", "killed", "lost",
@@ -193,7 +196,7 @@ def read_request(directory: Path | str) -> RunRequest:
             where=str(directory),
             remedy="list runs with: needle runs list",
         ) from None
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *UNREADABLE) as error:
         raise InputError(f"cannot be read: {error}", where=str(path)) from None
 
 
@@ -201,7 +204,7 @@ def read_state(directory: Path | str) -> RunState | None:
     """The last written state; None before the supervisor wrote one or when it is unreadable."""
     try:
         return msgspec.json.decode(RunFiles(directory).state.read_bytes(), type=RunState)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *UNREADABLE):
         return None
 
 

@@ -16,7 +16,7 @@ import msgspec
 from needle.runs.cursor import LineCursor
 from needle.runs.events import Told, parse_events
 from needle.runs.liveness import alive, boot_id, host_name, start_time
-from needle.runs.record import ENDED_PHASES, Phase, RunFiles, RunState, read_request, read_state
+from needle.runs.record import ENDED_PHASES, UNREADABLE, Phase, RunFiles, RunState, read_request, read_state
 from needle.units import duration_text
 
 __all__ = [
@@ -201,7 +201,7 @@ def _progress_of(metrics: Path) -> Progress:
     for line in cursor.read(1 << 14).block.splitlines():
         try:
             step_ms = msgspec.json.decode(line, type=_Timing).step_ms
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             continue
         times.extend([step_ms] if step_ms is not None else [])
     return Progress(cursor.cursor.modified_at, median(times) / 1000 if times else None)

@@ -41,7 +41,7 @@ class LogTail:
 
     def poll(self) -> bool:
         """Read what is new. Returns whether any line changed."""
-        if not self._opened or self._cursor.unread_bytes() > _MOST_BYTES_BACK:
+        if not self._opened or self._cursor.size_bytes() - self._cursor.offset > _MOST_BYTES_BACK:
             self._jump_to_end()
         changed = False
         while True:
