@@ -57,7 +57,7 @@ class Field:
     @property
     def label(self) -> str:
         """The spelling for people, `Batch size`."""
-        return self.name.replace("_", " ").capitalize()
+        return "LR" if self.name == "lr" else self.name.replace("_", " ").capitalize()
 
 
 @dataclass(frozen=True)
