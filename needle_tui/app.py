@@ -66,17 +66,21 @@ class NeedleApp(App[int]):
         self.host_name = context.host or socket.gethostname()
         self.open_directory = run
         self._look_now = asyncio.Event()
+        self._began = False
         for name in ("launch", "monitor", "runs", "devices"):
             self.add_mode(name, self._maker(name))
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = theme_for(context.environment).name
 
-    def on_mount(self) -> None:
-        """Paint first; look at the machine afterwards."""
-        if self.DEFAULT_MODE in NEEDS_INVENTORY:
-            self.call_after_refresh(self.learn_inventory)
-        self.call_after_refresh(self._watch_runs)
+    def begin_background_work(self) -> None:
+        """What each screen calls once it is painted: look at runs, and at the machine where it matters."""
+        if self._began:
+            return
+        self._began = True
+        self._watch_runs()
+        if self.current_mode in NEEDS_INVENTORY:
+            self.learn_inventory()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own colours, for themes that do not know them."""
@@ -119,7 +123,7 @@ class NeedleApp(App[int]):
     async def edit_settings(self, task: str, values: dict[str, Value]) -> None:
         """Put a run's settings into Launch's form."""
         await self.action_open_screen("launch")
-        cast("LaunchScreen", self.screen).load_settings(task, values)
+        await cast("LaunchScreen", self.screen).load_settings(task, values)
 
     def learn_inventory(self) -> None:
         """What is known at once, then what probes find; in the background."""

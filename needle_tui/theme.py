@@ -90,6 +90,10 @@ ANSI = Theme(
     boost="ansi_default",
     ansi=True,
     variables={
+        "ansi-background": "ansi_default",
+        "ansi-foreground": "ansi_default",
+        "screen-selection-background": "ansi_blue",
+        "screen-selection-foreground": "ansi_bright_white",
         "muted": "ansi_bright_black",
         "rule": "ansi_bright_black",
         "text-muted": "ansi_bright_black",

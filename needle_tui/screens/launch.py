@@ -2,263 +2,99 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
-from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
-from textual.message import Message
-from textual.timer import Timer
 
 from needle.config import FinetuneSettings, Value, from_json
-from needle.errors import NeedleError
-from needle.runs.record import Decision, Plan
-from needle_tui.background import in_background
-from needle_tui.draft import FILE_FIELDS, Outcome, judge
-from needle_tui.messages import ActionFailed, FactsFound, RunStarted
 from needle_tui.screens.base import NeedleScreen
-from needle_tui.widgets.decision_list import DecisionList
-from needle_tui.widgets.device_list import DeviceList
-from needle_tui.widgets.environment_list import EnvironmentList
-from needle_tui.widgets.form_field import FormField
+from needle_tui.widgets.form_picture import FormPicture
 from needle_tui.widgets.help_line import HelpLine
 from needle_tui.widgets.key_bar import KeyBar
-from needle_tui.widgets.memory_bill import MemoryPanel
-from needle_tui.widgets.settings_form import SettingsForm
 from needle_tui.widgets.top_bar import TopBar
 
-LOOK_DELAY_S = 0.15
+if TYPE_CHECKING:
+    from needle_tui.widgets.launch_board import LaunchBoard
+
 WELCOME = "^s starts this run. Tab and ↓ go to the settings; the right side says what they will do, and why."
 
 
 class LaunchScreen(NeedleScreen):
-    """The form, and everything that follows from it, recomputed on every edit."""
+    """Painted first as a picture of its form; the board with the real one follows at once."""
 
     CSS_PATH = "../styles/launch.tcss"
+    paints_in_steps = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s,f5", "start", "Start", priority=True),
         Binding("ctrl+y", "copy_command", "Copy command", priority=True),
         Binding("ctrl+t", "toggle_advanced", "All settings", priority=True),
         Binding("f6", "app.probe", "Probe devices"),
         Binding("escape", "leave_field", "Leave the field", show=False),
-        Binding("down", "app.focus_next", show=False),
-        Binding("up", "app.focus_previous", show=False),
+        Binding("down", "app.focus_next", "Next setting", show=False),
+        Binding("up", "app.focus_previous", "Previous setting", show=False),
     ]
 
     def __init__(self, values: Mapping[str, Value]) -> None:
         super().__init__()
-        self._start_values = values
-        self._looked_at: dict[str, str] = {}
-        self._facts_message: FactsFound | None = None
-        self._look_timer: Timer | None = None
+        self._values = values
+        self._board: LaunchBoard | None = None
         self._wants_start = False
-        self._starting = False
-        self.outcome = Outcome()
 
     def compose(self) -> ComposeResult:
-        """Form and memory at the left; devices, decisions and environment at the right."""
+        """What the first paint needs, and no more."""
         yield TopBar("launch")
-        with Horizontal(id="columns"):
-            with VerticalScroll(id="left", can_focus=False):
-                yield SettingsForm(FinetuneSettings, self._start_values)
-                yield MemoryPanel()
-            with VerticalScroll(id="right"):
-                yield DeviceList()
-                yield DecisionList("Plan", id="plan")
-                yield EnvironmentList()
-        yield HelpLine()
+        yield FormPicture(FinetuneSettings, self._values)
+        yield HelpLine(WELCOME)
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Draw first; look at files afterwards."""
-        self.query_one("#left").border_title = "Fine-tune"
-        self.query_one(HelpLine).show(WELCOME)
-        self.watch(self.cockpit, "inventory", self.take_inventory, init=False)
-        self.watch(self.cockpit, "probing", self.recompute, init=False)
-        self.call_after_refresh(self._look)
+        """Paint, then make the form."""
+        self.call_after_refresh(self._furnish)
 
-    @property
-    def form(self) -> SettingsForm:
-        """The form."""
-        return self.query_one(SettingsForm)
+    async def _furnish(self) -> None:
+        """Put the board where its picture is, then let the app look at the machine."""
+        from needle_tui.widgets.launch_board import LaunchBoard
 
-    def load_settings(self, task: str, values: Mapping[str, Value]) -> None:
+        board = LaunchBoard(self._values)
+        with self.app.batch_update():
+            await self.mount(board, after=self.query_one(FormPicture))
+            await self.query_one(FormPicture).remove()
+        self._board = board
+        self.cockpit.begin_background_work()
+        if self._wants_start:
+            board.begin()
+
+    async def load_settings(self, task: str, values: Mapping[str, Value]) -> None:
         """Put another run's settings into the form. A setting unknown to this version is an error."""
-        from_json(task, values)
-        self.form.load({**values, "out": "", "overwrite": False})
+        self._values = settings_to_start_again(task, values)
+        if self._board is not None:
+            self._board.load(self._values)
 
-    def on_resize(self) -> None:
-        """Reasons share a line with what they explain where there is little room."""
-        self.recompute()
+    def action_start(self) -> None:
+        """Start the run, or say what is missing; a key pressed before the form is there is not lost."""
+        self._wants_start = True
+        if self._board is not None:
+            self._board.begin()
 
-    def on_form_field_changed(self, event: FormField.Changed) -> None:
-        """Recompute at once; look at the files again a moment after the last key."""
-        if event.name in FILE_FIELDS:
-            if self._look_timer is not None:
-                self._look_timer.stop()
-            self._look_timer = self.set_timer(LOOK_DELAY_S, self._look)
-        self._wants_start = False
-        self.recompute()
+    def action_copy_command(self) -> None:
+        """Put the command line on the clipboard."""
+        if self._board is not None:
+            self._board.copy_command()
 
-    def take_inventory(self) -> None:
-        """Offer the platforms there are, and judge again."""
-        inventory = self.cockpit.inventory
-        if inventory is not None:
-            present = [one.platform for one in inventory.backends if one.status != "absent"]
-            self.form.offer("backend", ("auto", *present))
-        self.recompute()
-
-    def recompute(self) -> None:
-        """Judge the values as they are and show what they come to."""
-        facts = self._facts_message.facts if self._facts_message else None
-        app = self.cockpit
-        self.outcome = judge(
-            self.form.values, facts, app.inventory, app.context.environment, looking=self._is_stale()
-        )
-        self._show(self.outcome)
-        self._start_if_wanted()
-
-    def _is_stale(self) -> bool:
-        """Whether the files were looked at for other values than these."""
-        if self._facts_message is None:
-            return False
-        values = self.form.values
-        return any(values[name] != self._facts_message.values[name] for name in FILE_FIELDS)
-
-    def _look(self) -> None:
-        """Have the files looked at in the background, once for these values."""
-        values = self.form.values
-        if values == self._looked_at:
-            return
-        self._looked_at = values
-
-        def look() -> Message:
-            from needle.launch.preflight import inspect_finetune
-
-            return FactsFound(values, inspect_finetune(values))
-
-        in_background(self, look, name="look at files")
-
-    def on_facts_found(self, message: FactsFound) -> None:
-        """Take what was found, unless newer values are being looked at."""
-        if message.values == self._looked_at:
-            self._facts_message = message
-            self.recompute()
-
-    def _show(self, outcome: Outcome) -> None:
-        app, plan, dense = self.cockpit, outcome.plan, self.is_dense
-        self.form.show_problems(outcome.problems, outcome.remarks)
-        self.query_one(MemoryPanel).show(plan.memory if plan else None)
-        chosen = plan.backend.choice if plan else ""
-        self.query_one(DeviceList).show(app.inventory, chosen_platform=chosen, probing=app.probing)
-        decisions = _decisions(plan) if plan else ()
-        self.query_one("#plan", DecisionList).show(decisions, message=outcome.missing, dense=dense)
-        environment = self.query_one(EnvironmentList)
-        environment.show(plan.environment if plan else (), plan.command_line if plan else (), dense=dense)
-
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Say what the focused setting is."""
-        field = next((one for one in event.widget.ancestors_with_self if isinstance(one, FormField)), None)
-        if field is not None:
-            unit = f" ({field.field.setting.unit})" if field.field.setting.unit else ""
-            self.query_one(HelpLine).show(f"{field.field.label}{unit}: {field.field.setting.help}")
+    def action_toggle_advanced(self) -> None:
+        """Show or hide the settings that most runs leave alone."""
+        if self._board is not None:
+            self._board.toggle_advanced()
 
     def action_leave_field(self) -> None:
         """Leave the form, so that single keys act again."""
         self.set_focus(None)
         self.query_one(HelpLine).show(WELCOME)
 
-    def action_toggle_advanced(self) -> None:
-        """Show or hide the settings that most runs leave alone."""
-        self.form.show_advanced(not self.form.has_class("-all"))
 
-    def action_copy_command(self) -> None:
-        """Put the command line on the clipboard."""
-        if self.outcome.plan is None:
-            self.query_one(HelpLine).show(f"No command yet: {self.outcome.missing}", role="$warning")
-            return
-        self.app.copy_to_clipboard(shlex.join(self.outcome.plan.command_line))
-        self.query_one(HelpLine).show(
-            "Copied, where the terminal allows it: " + shlex.join(self.outcome.plan.command_line)
-        )
-
-    def action_start(self) -> None:
-        """Start the run; say what is missing when it cannot."""
-        if self.cockpit.refuse_when_read_only():
-            return
-        self._wants_start = True
-        self._start_if_wanted(force=self._is_waiting_for_probe())
-
-    def _is_waiting_for_probe(self) -> bool:
-        return self._wants_start and self.query_one(HelpLine).text.startswith(_WAITING)
-
-    def _start_if_wanted(self, *, force: bool = False) -> None:
-        """Start as soon as everything is known; a wish survives until then or until an edit."""
-        if not self._wants_start or self._starting:
-            return
-        problem = self._why_not_yet(force=force)
-        if problem:
-            self.query_one(HelpLine).show(problem, role="$warning")
-            return
-        settings, plan = self.outcome.settings, self.outcome.plan
-        assert settings is not None
-        assert plan is not None
-        self._wants_start, self._starting = False, True
-        self.query_one(HelpLine).show("Starting…", role="$accent")
-        runs_directory = self.cockpit.context.runs_directory
-        in_background(self, lambda: start(settings, plan, runs_directory), name="start a run")
-
-    def _why_not_yet(self, *, force: bool) -> str:
-        if self.outcome.problems:
-            self._wants_start = False
-            return f"Cannot start: {self.outcome.missing}"
-        if self.outcome.plan is None or self._is_stale():
-            return f"Starts in a moment: {self.outcome.missing or 'looking at the files…'}"
-        chosen = self.outcome.plan.backend
-        if self.cockpit.is_being_probed(chosen.choice) and not force:
-            return f"{_WAITING} {chosen.choice} has been probed; ^s again starts at once"
-        return ""
-
-    def on_run_started(self, message: RunStarted) -> None:
-        """Move to the new run."""
-        self._starting = False
-        self.query_one(HelpLine).show(f"Started {message.directory.name}", role="$success")
-        self.run_worker(self.cockpit.open_run(message.directory))
-
-    def on_action_failed(self, message: ActionFailed) -> None:
-        """Say why it did not start."""
-        self._starting = False
-        self.query_one(HelpLine).show(message.text, role="$error")
-        self.notify(message.text, severity="error", title="Not started", markup=False)
-
-
-_WAITING = "Starts as soon as"
-
-
-def start(settings: FinetuneSettings, plan: Plan, runs_directory: Path) -> Message:
-    """Start a run, off the event loop. Returns RunStarted, or ActionFailed with words for a person."""
-    from needle.launch.start import start_run
-
-    try:
-        return RunStarted(start_run("finetune", settings, plan, runs_directory))
-    except (NeedleError, OSError) as error:
-        return ActionFailed(str(error))
-
-
-def _decisions(plan: Plan) -> tuple[tuple[str, Decision], ...]:
-    """The plan's choices by the names people know them by; what depends on unknown files is left out."""
-    found = [
-        ("Base", plan.base),
-        ("Backend", plan.backend),
-        ("Attention", plan.kernel),
-        ("Precision", plan.precision),
-        ("Python", Decision(plan.interpreter, "")),
-    ]
-    if plan.memory is not None:
-        found.append(("Data set", plan.placement))
-        found.append(("Length", Decision(f"{plan.total_steps:,} steps", "")))
-    return tuple(found)
+def settings_to_start_again(task: str, values: Mapping[str, Value]) -> dict[str, Value]:
+    """A past run's settings for a new one: its result must not replace the old one's."""
+    from_json(task, values)
+    return {**values, "out": "", "overwrite": False}

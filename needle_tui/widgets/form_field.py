@@ -15,10 +15,11 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from needle.config import Field
+from needle_tui.form_layout import LABEL_WIDTH
 from needle_tui.marks import marks
 from needle_tui.text import fit, inert, wrapped
+from needle_tui.widgets.form_picture import choice_text
 
-LABEL_WIDTH = 14
 REMARK_WIDTH = 18
 
 
@@ -160,9 +161,9 @@ class ChoiceField(FormField, can_focus=True):
         Binding("down", "app.focus_next", show=False),
     ]
 
-    def __init__(self, field: Field, value: str, choices: tuple[str, ...] = ()) -> None:
+    def __init__(self, field: Field, value: str, choices: tuple[str, ...]) -> None:
         super().__init__(field, value)
-        self.choices = choices or field.choices or ("no", "yes")
+        self.choices = choices
         self._include(value)
 
     def offer(self, choices: tuple[str, ...]) -> None:
@@ -188,21 +189,8 @@ class ChoiceField(FormField, can_focus=True):
         self.set_value(self.choices[(self.choices.index(self.value) + by) % len(self.choices)])
 
     def first_line(self, width: int) -> Content:
-        """Label and choices; only the chosen one, between arrows, where there is no room for all."""
-        room = width - LABEL_WIDTH
-        if sum(len(choice) + 4 for choice in self.choices) - 2 <= room:
-            return Content.assemble(self.label(), Content("  ").join(map(self._option, self.choices)))
-        value = Content.assemble(
-            (f"{marks().before} ", "$muted"),
-            (fit(self.value, room - 4), "$accent"),
-            (f" {marks().after}", "$muted"),
-        )
-        return Content.assemble(self.label(), value)
-
-    def _option(self, choice: str) -> Content:
-        if choice == self.value:
-            return Content.assemble((f"{marks().chosen} {choice}", "$accent"))
-        return Content.assemble((f"{marks().unchosen} {choice}", "$muted"))
+        """Label and choices."""
+        return Content.assemble(self.label(), choice_text(self.value, self.choices, width - LABEL_WIDTH))
 
     def on_focus(self) -> None:
         """Mark the label."""

@@ -15,9 +15,9 @@ class HelpLine(Lines):
     HelpLine { height: 1; padding: 0 1; color: $foreground; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, text: str = "") -> None:
         super().__init__()
-        self.text = ""
+        self.text = inert(text)
         self._role = "$foreground"
 
     def show(self, text: str, *, role: str = "$foreground") -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 
-from needle.config import Field, RunSettings, Value, fields_of, value_text
+from needle.config import Field, RunSettings, Value
+from needle_tui.form_layout import as_text, choices_of, grouped_lines, is_advanced
 from needle_tui.widgets.form_field import ChoiceField, FormField, TextField
-
-GROUPS = ("Data", "Training", "Compute", "Run")
-OFFERED = {"backend": ("auto", "cpu")}
-"""Settings typed as text whose useful values are few: they are offered as choices."""
 
 
 class FieldRow(Horizontal):
@@ -29,9 +26,6 @@ class FieldGroup(Vertical):
 
     DEFAULT_CSS = """
     FieldGroup { height: auto; }
-    FieldGroup .-advanced { display: none; }
-    SettingsForm.-all .-advanced { display: block; }
-    FieldGroup.-advanced { display: none; }
     """
 
 
@@ -40,29 +34,31 @@ class SettingsForm(Container):
 
     DEFAULT_CSS = """
     SettingsForm { height: auto; layout: vertical; }
+    SettingsForm .-advanced { display: none; }
+    SettingsForm.-all .-advanced { display: block; }
     """
 
     def __init__(self, task: type[RunSettings], values: Mapping[str, Value]) -> None:
         super().__init__()
-        self._fields = fields_of(task)
+        self._settings_task = task
         self._start_values = values
 
     def compose(self) -> ComposeResult:
-        """The groups in their order, each with its fields; short ones share a line with their like."""
-        for group in GROUPS:
-            fields = [field for field in self._fields if field.setting.group == group]
-            with FieldGroup() as container:
-                container.set_class(all(field.setting.advanced for field in fields), "-advanced")
-                for pair in _paired(fields):
-                    with FieldRow() as row:
-                        row.set_class(all(field.setting.advanced for field in pair), "-advanced")
-                        yield from map(self._made, pair)
+        """The groups in their order, each with its lines."""
+        for lines in grouped_lines(self._settings_task):
+            with FieldGroup() as group:
+                group.set_class(all(map(is_advanced, lines)), "-advanced")
+                for fields in lines:
+                    if len(fields) == 1:
+                        yield self._made(fields[0])
+                    else:
+                        with FieldRow():
+                            yield from map(self._made, fields)
 
     def _made(self, field: Field) -> FormField:
         value = as_text(self._start_values.get(field.name, field.default))
-        offered = OFFERED.get(field.name, ())
-        is_choice = offered or field.kind in ("choice", "switch")
-        widget = ChoiceField(field, value, offered) if is_choice else TextField(field, value)
+        choices = choices_of(field)
+        widget = ChoiceField(field, value, choices) if choices else TextField(field, value)
         widget.set_class(field.setting.advanced, "-advanced")
         return widget
 
@@ -95,26 +91,3 @@ class SettingsForm(Container):
     def show_advanced(self, shown: bool) -> None:
         """Show or hide the settings that most runs leave alone."""
         self.set_class(shown, "-all")
-
-
-def _paired(fields: Sequence[Field]) -> Iterator[tuple[Field, ...]]:
-    """Lines of the form: two short settings that follow one another share one."""
-    waiting: Field | None = None
-    for field in fields:
-        if field.kind not in ("integer", "number") or field.setting.advanced:
-            yield from ([(waiting,)] if waiting else [])
-            yield (field,)
-            waiting = None
-        elif waiting is None:
-            waiting = field
-        else:
-            yield (waiting, field)
-            waiting = None
-    yield from ([(waiting,)] if waiting else [])
-
-
-def as_text(value: Value) -> str:
-    """A value as the form shows it; a switch is yes or no."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value_text(value)

@@ -2,7 +2,7 @@
 
 from needle.config import FinetuneSettings, to_json
 from needle_tui.draft import judge
-from needle_tui.widgets.settings_form import as_text
+from needle_tui.form_layout import as_text
 
 
 def values(**changed: str) -> dict[str, str]:

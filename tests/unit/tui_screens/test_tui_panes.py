@@ -7,7 +7,7 @@ from needle.runs.record import Decision, MemoryBill, MemoryPart, Variable
 from needle_tui.phases import LOOKS, look_of
 from needle_tui.theme import ANSI, DARK, LIGHT, theme_for
 from needle_tui.widgets.decision_list import DecisionList
-from needle_tui.widgets.environment_list import EnvironmentList
+from needle_tui.widgets.environment_list import CommandLine, EnvironmentList
 from needle_tui.widgets.lines import Lines
 from needle_tui.widgets.memory_bar import memory_bar, of_text
 from needle_tui.widgets.memory_bill import MemoryPanel
@@ -70,11 +70,16 @@ def test_a_variable_of_the_persons_own_is_shown_as_kept() -> None:
     pane = EnvironmentList()
     kept = Variable("XLA_FLAGS", "--x", "set before needle started", kept=True)
     removed = Variable("JAX_PLATFORM_NAME", None, "deprecated; JAX_PLATFORMS says it")
-    pane.show((kept, removed), ("needle", "finetune", "my data.jsonl"), dense=False)
+    pane.show((kept, removed), dense=False)
     text = plain(pane, 70)
-    assert "$ needle finetune 'my data.jsonl'" in text
     assert "XLA_FLAGS=--x  yours: set before needle started" in text
     assert "unset JAX_PLATFORM_NAME" in text
+
+
+def test_the_command_line_can_be_pasted_into_a_shell() -> None:
+    pane = CommandLine()
+    pane.show(("needle", "finetune", "my data.jsonl"))
+    assert plain(pane, 70) == "  $ needle finetune 'my data.jsonl'"
 
 
 def test_the_parts_of_a_step_fill_one_bar() -> None:
