@@ -199,8 +199,15 @@ def initialize():
 """
 
 
-def test_what_plugins_print_does_not_hide_the_answer(modules):
-    assert ask(PYTHONPATH=modules(jax_plugins__slash__babble=PLUGIN_BABBLES)).backend.status == "works"
+def test_what_plugins_print_does_not_come_between_the_reader_and_the_answer(modules):
+    path = modules(jax_plugins__slash__babble=PLUGIN_BABBLES)
+    assert ask(PYTHONPATH=path).backend.status == "works"
+    command = [sys.executable, "-m", "needle.devices.probe", "cpu"]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": path}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    (line,) = done.stdout.splitlines()
+    assert json.loads(line)["status"] == "works"
+    assert "Metal device set to" in done.stderr
 
 
 FAKE_JAX = """
