@@ -18,7 +18,7 @@ from needle_tui.widgets.top_bar import TopBar
 if TYPE_CHECKING:
     from needle_tui.widgets.launch_board import LaunchBoard
 
-WELCOME = "^s starts this run. Tab and ↓ go to the settings; the right side says what they will do, and why."
+WELCOME = "^s starts this run. Tab goes to the settings; F3 gives every reason in full."
 
 
 class LaunchScreen(NeedleScreen):
@@ -30,6 +30,7 @@ class LaunchScreen(NeedleScreen):
         Binding("ctrl+s,f5", "start", "Start", priority=True),
         Binding("ctrl+y", "copy_command", "Copy command", priority=True),
         Binding("ctrl+t", "toggle_advanced", "All settings", priority=True),
+        Binding("f3", "reasons", "Reasons"),
         Binding("f6", "app.probe", "Probe devices"),
         Binding("escape", "leave_field", "Leave the field", show=False),
         Binding("down", "app.focus_next", "Next setting", show=False),
@@ -87,6 +88,11 @@ class LaunchScreen(NeedleScreen):
         """Show or hide the settings that most runs leave alone."""
         if self._board is not None:
             self._board.toggle_advanced()
+
+    def action_reasons(self) -> None:
+        """Show every reason in full."""
+        if self._board is not None:
+            self._board.show_reasons()
 
     def action_leave_field(self) -> None:
         """Leave the form, so that single keys act again."""

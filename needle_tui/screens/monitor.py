@@ -22,6 +22,7 @@ from needle_tui.feed import RunFeed, Turn
 from needle_tui.messages import ActionDone, ActionFailed
 from needle_tui.moment import Moment
 from needle_tui.screens.base import NeedleScreen
+from needle_tui.screens.reasons import ReasonsScreen
 from needle_tui.screens.stop import StopDialog
 from needle_tui.widgets.decision_list import DecisionList
 from needle_tui.widgets.device_use import DeviceUse
@@ -58,6 +59,7 @@ class MonitorScreen(NeedleScreen):
         Binding("plus,equals_sign", "smooth(1)", "Smoother", key_display="+"),
         Binding("minus", "smooth(-1)", "Rougher", key_display="-", show=False),
         Binding("l", "log_axis", "Log axis"),
+        Binding("f3", "reasons", "Reasons", show=False),
         Binding("e", "edit", "Edit and run again", show=False),
         Binding("y", "copy_command", "Copy command", show=False),
         Binding("f5", "newest", "Newest run", show=False),
@@ -231,6 +233,12 @@ class MonitorScreen(NeedleScreen):
     def action_log_axis(self) -> None:
         """Logarithmic or linear values in the loss chart."""
         self.loss_chart.log_scale = not self.loss_chart.log_scale
+
+    def action_reasons(self) -> None:
+        """Show the plan of the run with every reason in full."""
+        if self.moment is not None:
+            facts = facts_of(self.moment.request, self.moment.events)
+            self.app.push_screen(ReasonsScreen(facts, self.moment.request.plan))
 
     def action_edit(self) -> None:
         """Put the run's settings into Launch's form."""

@@ -148,7 +148,7 @@ class LaunchBoard(Horizontal):
         self.query_one(MemoryPanel).show(plan.memory if plan else None)
         chosen = plan.backend.choice if plan else ""
         self.query_one(DeviceList).show(app.inventory, chosen_platform=chosen, probing=app.probing)
-        decisions = _decisions(plan) if plan else ()
+        decisions = decisions_of(plan) if plan else ()
         self.query_one("#plan", DecisionList).show(decisions, message=outcome.missing, dense=dense)
         self.query_one(EnvironmentList).show(plan.environment if plan else (), dense=dense)
         self.query_one(CommandLine).show(plan.command_line if plan else ())
@@ -173,6 +173,15 @@ class LaunchBoard(Horizontal):
         self.help_line.show(
             "Copied, where the terminal allows it: " + shlex.join(self.outcome.plan.command_line)
         )
+
+    def show_reasons(self) -> None:
+        """Show the plan with every reason in full."""
+        from needle_tui.screens.reasons import ReasonsScreen
+
+        if self.outcome.plan is None:
+            self.help_line.show(f"No plan yet: {self.outcome.missing}", role="$warning")
+        else:
+            self.app.push_screen(ReasonsScreen(decisions_of(self.outcome.plan), self.outcome.plan))
 
     def begin(self) -> None:
         """Start the run; say what is missing when it cannot."""
@@ -234,7 +243,7 @@ def start(settings: FinetuneSettings, plan: Plan, runs_directory: Path) -> Messa
         return ActionFailed(str(error))
 
 
-def _decisions(plan: Plan) -> tuple[tuple[str, Decision], ...]:
+def decisions_of(plan: Plan) -> tuple[tuple[str, Decision], ...]:
     """The plan's choices by the names people know them by; what depends on unknown files is left out."""
     found = [
         ("Base", plan.base),
