@@ -21,7 +21,7 @@ STACK_ATTENTION = "stack/layers/block/self_attn"
 def parameter_shapes(config: TransformerConfig) -> dict[str, Shape]:
     """Path -> shape of every parameter the forward pass needs; layer parameters stacked on axis 0."""
     stacked = (config.num_layers,)
-    shapes = {"embedding/embedding": (config.vocab_size, config.d_model)}
+    shapes: dict[str, Shape] = {"embedding/embedding": (config.vocab_size, config.d_model)}
     shapes |= _prefixed("stack/layers/block", _block_shapes(config, stacked))
     shapes |= _prefixed("stack", _mixing_shapes(config))
     shapes["stack/final_norm/scale"] = (config.d_model,)
@@ -33,7 +33,7 @@ def parameter_shapes(config: TransformerConfig) -> dict[str, Shape]:
 def optional_shapes(config: TransformerConfig) -> dict[str, dict[str, Shape]]:
     """By name, the groups a checkpoint may have beside: the multi-token head and two output heads."""
     width = config.d_model
-    multi_token = {"mtp_combine/kernel": (2 * width, width)}
+    multi_token: dict[str, Shape] = {"mtp_combine/kernel": (2 * width, width)}
     multi_token |= _prefixed("mtp_block", _block_shapes(config, ()))
     multi_token |= {"mtp_emb_norm/scale": (width,), "mtp_final_norm/scale": (width,)}
     return {
@@ -78,8 +78,11 @@ def _prefixed(prefix: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
 
 
 def _block_shapes(config: TransformerConfig, stacked: Shape) -> dict[str, Shape]:
-    width, size = (config.d_model,), (config.hadamard_size,)
-    shapes = {f"{norm}/scale": width for norm in ("ZCRMSNorm_0", "post_attn_norm", "pre_hada_norm")}
+    width: Shape = (config.d_model,)
+    size: Shape = (config.hadamard_size,)
+    shapes: dict[str, Shape] = {
+        f"{norm}/scale": width for norm in ("ZCRMSNorm_0", "post_attn_norm", "pre_hada_norm")
+    }
     shapes |= _prefixed("self_attn", _attention_shapes(config))
     shapes |= {"attn_gate": (), **{f"hadamard_mlp/{name}": size for name in ("d1", "d2", "d3")}}
     return {name: (*stacked, *shape) for name, shape in shapes.items()}
