@@ -10,7 +10,7 @@ Said = tuple[str, Value]
 
 @dataclass(frozen=True)
 class Pool:
-    """What can be said for an argument, and what is meant by it; held-out values are never trained on."""
+    """What can be said for an argument and what it means. Held-out values are new but for currencies."""
 
     training: tuple[Said, ...]
     held_out: tuple[Said, ...]
@@ -35,7 +35,7 @@ POOLS: dict[str, Pool] = {
          "Fela Kuti", "90s hip hop", "rain sounds", "Édith Piaf", "bossa nova", "Daft Punk"),
         ("Aretha Franklin", "ambient piano", "Sigur Rós", "flamenco guitar", "The Clash"),
     ),
-    "volume": _pool(range(2, 11), (1, 7, 9)),
+    "volume": _pool((2, 3, 4, 5, 6, 8, 10), (1, 7, 9)),
     "minutes": _pool((3, 4, 5, 8, 10, 12, 15, 20, 25, 30, 35, 40, 45, 50, 90), (6, 14, 22, 55)),
     "label": _pool(
         ("pasta", "laundry", "tea", "bread", "the eggs", "stretching", "a nap", "parking"),

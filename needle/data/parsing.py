@@ -142,12 +142,12 @@ def _arguments(value: Json, whose: str) -> Json:
 
 def _list(value: Json, name: str, null_hint: str = "; write [] for none") -> list[Json]:
     """A list, also when it comes as JSON text."""
-    if value is None:
-        raise LineError(f"'{name}' is null{null_hint}")
     if isinstance(value, str):
         value = _decoded(value, f"'{name}'")
         if isinstance(value, str):
             raise LineError(f"'{name}' is JSON text inside JSON text; encode it once")
+    if value is None:
+        raise LineError(f"'{name}' is null{null_hint}")
     if isinstance(value, dict):
         raise LineError(f"'{name}' is one object, not a list; put it in [ ]")
     if not isinstance(value, list):

@@ -22,7 +22,7 @@ from needle.errors import InputError
 
 Array: TypeAlias = "npt.NDArray[np.generic]"
 Plain: TypeAlias = (
-    "bool | int | float | complex | str | bytes | Array | list[Plain] | tuple[Plain, ...] | "
+    "bool | int | float | complex | str | bytes | np.generic | Array | list[Plain] | tuple[Plain, ...] | "
     "set[Plain] | frozenset[Plain] | dict[Plain, Plain] | None"
 )
 
@@ -111,11 +111,12 @@ class _Scalar:
         self.dtype = dtype
         self.content = content
 
-    def numpy(self) -> bool | int | float | complex:
+    def numpy(self) -> np.generic:
+        """The number, of its own numpy type. Raises ValueError when its bytes do not fit."""
         dtype = self.dtype.numpy()
         if len(self.content) != dtype.itemsize:
             raise ValueError("a number's content does not fit its format")
-        return np.frombuffer(self.content, dtype)[0].item()  # type: ignore[no-any-return]
+        return np.frombuffer(self.content, dtype).astype(dtype.newbyteorder("="))[0]  # type: ignore[no-any-return]
 
 
 class _ArrayType:
