@@ -17,7 +17,7 @@ from needle.model.configuration import TransformerConfig
 from needle.model.files import read_safetensors, write_pickle, write_safetensors
 from needle.model.parameters import flatten, parameter_shapes
 
-Lora = dict[str, dict[str, Any]]
+Adapter = dict[str, dict[str, Any]]
 """Path of a kernel -> its matrices "A" (L, in, rank) and "B" (L, rank, out), float32."""
 
 _PREFIX = "lora"
@@ -25,13 +25,13 @@ _WANTED = "an adapter, .safetensors or .pkl"
 
 
 @dataclass(frozen=True)
-class Adapter:
+class AdapterFile:
     """A trained adapter. The merged kernel is W + scale · A·B; `base` names the file it was trained on.
 
     `qat_bits` and `qat_bits_map` say which rounding it was trained for, None for none.
     """
 
-    lora: Lora
+    lora: Adapter
     scale: float
     base: str
     rank: int
@@ -40,7 +40,7 @@ class Adapter:
     qat_bits_map: str | None = None
 
 
-def save_adapter(path: Path | str, adapter: Adapter) -> None:
+def save_adapter(path: Path | str, adapter: AdapterFile) -> None:
     """Write an adapter, as a whole or not at all: `.pkl` by its suffix, safetensors otherwise.
 
     Raises RunError when the file cannot be written.
@@ -55,7 +55,7 @@ def save_adapter(path: Path | str, adapter: Adapter) -> None:
     write_safetensors(path, flatten({_PREFIX: adapter.lora}), metadata)
 
 
-def load_adapter(path: Path | str) -> Adapter:
+def load_adapter(path: Path | str) -> AdapterFile:
     """An adapter, its matrices numpy float32. Raises InputError for anything else, saying what it is."""
     with open_input(path, _WANTED) as file:
         is_pickle = file.read(1) == b"\x80"
@@ -65,7 +65,7 @@ def load_adapter(path: Path | str) -> Adapter:
     lora = {name: _checked(path, name, matrices) for name, matrices in sorted(lora.items())}
     rank = next(iter(lora.values()))["A"].shape[-1]
     try:
-        return Adapter(
+        return AdapterFile(
             lora=lora,
             scale=float(recorded["scale"]),
             base=str(recorded.get("base") or ""),
@@ -78,7 +78,7 @@ def load_adapter(path: Path | str) -> Adapter:
         raise _not_an_adapter(path, f"what it records is damaged: {error}") from None
 
 
-def require_fits(adapter: Adapter, config: TransformerConfig) -> None:
+def require_fits(adapter: AdapterFile, config: TransformerConfig) -> None:
     """Raise InputError when the adapter was made for a model of another geometry."""
     shapes = parameter_shapes(config)
     for path, matrices in adapter.lora.items():
@@ -91,11 +91,11 @@ def require_fits(adapter: Adapter, config: TransformerConfig) -> None:
             )
 
 
-def _from_safetensors(path: Path | str) -> tuple[Lora, dict[str, Any]]:
+def _from_safetensors(path: Path | str) -> tuple[Adapter, dict[str, Any]]:
     tensors, metadata = read_safetensors(path)
     if "embedding/embedding" in tensors:
         raise _not_an_adapter(path, "it is a base model")
-    lora: Lora = {}
+    lora: Adapter = {}
     for name, tensor in tensors.items():
         prefix, _, rest = name.partition("/")
         kernel, _, matrix = rest.rpartition("/")
@@ -109,7 +109,7 @@ def _from_safetensors(path: Path | str) -> tuple[Lora, dict[str, Any]]:
         raise _not_an_adapter(path, "what it records is not JSON") from None
 
 
-def _from_pickle(path: Path | str) -> tuple[Lora, dict[str, Any]]:
+def _from_pickle(path: Path | str) -> tuple[Adapter, dict[str, Any]]:
     saved: Any = load_pickle(path)
     if not isinstance(saved, dict):
         raise _not_an_adapter(path, "it holds something else")

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from needle.errors import InputError
-from needle.model.adapters import Adapter, Lora, load_adapter, require_fits, save_adapter
+from needle.model.adapters import Adapter, AdapterFile, load_adapter, require_fits, save_adapter
 from needle.model.parameters import STACK_ATTENTION, flatten, unflatten
 
 _PROJECTIONS = ("gate_proj", "k_proj", "out_proj", "q_proj", "v_proj")
@@ -27,7 +27,7 @@ def lora_targets(params: Mapping[str, Any]) -> list[str]:
     return [path for path in paths if path in flat and np.max(np.abs(np.asarray(flat[path]))) > _DEAD_BELOW]
 
 
-def init_lora(params: Mapping[str, Any], rank: int, seed: int) -> Lora:
+def init_lora(params: Mapping[str, Any], rank: int, seed: int) -> Adapter:
     """A fresh adapter: A normal / rank, B zero, so that it changes nothing yet; equal on every JAX version.
 
     Raises InputError when the model has no kernel to adapt.
@@ -36,36 +36,36 @@ def init_lora(params: Mapping[str, Any], rank: int, seed: int) -> Lora:
     if not targets:
         raise InputError("this base model has no attention weights to adapt: all of them are zero")
     flat = flatten(params)
-    lora: Lora = {}
+    adapter: Adapter = {}
     with jax.threefry_partitionable(True):
         key = jax.random.PRNGKey(seed)
         for path in targets:
             key, own = jax.random.split(key)
             layers, inputs, outputs = flat[path].shape
-            lora[path] = {
+            adapter[path] = {
                 "A": jax.random.normal(own, (layers, inputs, rank), jnp.float32) / rank,
                 "B": jnp.zeros((layers, rank, outputs), jnp.float32),
             }
-    return lora
+    return adapter
 
 
-def merge(params: Mapping[str, Any], lora: Lora, scale: float) -> dict[str, Any]:
+def merge(params: Mapping[str, Any], adapter: Adapter, scale: float) -> dict[str, Any]:
     """Parameters with W + scale · A·B, in float32, for every adapted kernel W; the others as they were."""
     merged = dict(flatten(params))
-    for path, matrices in lora.items():
+    for path, matrices in adapter.items():
         change = jnp.matmul(matrices["A"], matrices["B"], preferred_element_type=jnp.float32)
         merged[path] = jnp.asarray(merged[path], jnp.float32) + scale * change
     return unflatten(merged)
 
 
-def collection(lora: Lora, scale: float) -> dict[str, Any]:
+def collection(adapter: Adapter, scale: float) -> dict[str, Any]:
     """The "lora" collection of `SimpleAttentionNetwork.apply`: the same result as `merge`, without merging.
 
-    `apply({"params": params, "lora": collection(lora, scale)}, tokens)` never forms the gradient of a
+    `apply({"params": params, "lora": collection(adapter, scale)}, tokens)` never forms the gradient of a
     whole kernel, which saves a quarter of a training step's products.
     """
     beside = {}
-    for path, matrices in lora.items():
+    for path, matrices in adapter.items():
         module = path.removesuffix("/kernel")
         beside[f"{module}/A"] = matrices["A"] * scale
         beside[f"{module}/B"] = matrices["B"]
@@ -74,7 +74,7 @@ def collection(lora: Lora, scale: float) -> dict[str, Any]:
 
 __all__ = [
     "Adapter",
-    "Lora",
+    "AdapterFile",
     "collection",
     "init_lora",
     "load_adapter",
