@@ -7,7 +7,7 @@ import sys
 
 import msgspec
 
-from needle.devices.doctor import findings
+from needle.devices.doctor import can_train, findings
 from needle.devices.inventory import Backend, Inventory, cached_inventory, probed_inventory, static_inventory
 from needle.units import bytes_text
 
@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
     if inventory is None:
         print("probing …", file=sys.stderr)
         inventory = probed_inventory(static_inventory(), on_backend=_say_probed)
-    works = any(backend.status == "works" for backend in inventory.backends)
+    works = can_train(inventory)
     if arguments.json:
         document = {"inventory": inventory, "findings": findings(inventory), "can_train": works}
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 from needle.config import FinetuneSettings, to_arguments
 from needle.data.locate import SAMPLE
 from needle.devices.inventory import Device, Interpreter, Inventory
-from needle.launch.backend import choose_backend, first_device
+from needle.launch.backend import backend_named, choose_backend, first_device
 from needle.launch.environment import plan_environment, requested_backend
 from needle.launch.kernels import choose_kernel, choose_precision
 from needle.launch.placement import choose_placement
@@ -19,6 +19,7 @@ from needle.runs.record import Decision, MemoryBill, MemoryPart, Plan
 
 RUN_PLACEHOLDER = "{run}"
 _BYTES_PER_PACKED_TOKEN = 9
+_ROW_STEP = 64
 _LORA_TARGETS = 5
 _ADAPTER_COPIES = 4
 _LIVE_ACTIVATIONS = 14
@@ -43,7 +44,13 @@ def make_plan(
     backend = choose_backend(requested, inventory, origin=origin)
     device = first_device(inventory, backend.choice)
     interpreter = inventory.interpreters[0]
-    precision = choose_precision(settings.precision, backend.choice, device.capability if device else "")
+    probed = backend_named(inventory, backend.choice)
+    precision = choose_precision(
+        settings.precision,
+        backend.choice,
+        device.capability if device else "",
+        probed.bfloat16 if probed and probed.status == "works" else None,
+    )
     kernel = _kernel(settings, backend.choice, device, precision.choice, facts, interpreter)
     placement = choose_placement(settings.placement, _dataset_bytes(facts), device)
     jax_version = interpreter.packages.get("jax", "")
@@ -51,7 +58,7 @@ def make_plan(
         command=(interpreter.path, "-m", "needle.train", RUN_PLACEHOLDER),
         command_line=tuple(to_arguments("finetune", _shown(settings))),
         interpreter=interpreter.label,
-        environment=plan_environment(backend.choice, jax_version, inherited),
+        environment=plan_environment(backend.choice, jax_version, inherited, packages=interpreter.packages),
         backend=backend,
         kernel=kernel,
         placement=placement,
@@ -86,9 +93,14 @@ def _kernel(
         num_heads=base.num_heads if base else 8,
         num_kv_heads=base.num_kv_heads if base else 4,
         mask_kind="segments",
-        length=facts.data.longest if facts.data else settings.max_len,
+        length=_padded(facts.data.longest if facts.data else settings.max_len),
         jax_version=interpreter.packages.get("jax", ""),
     )
+
+
+def _padded(length: int) -> int:
+    """The row length that packing rounds up to, which is what a kernel sees."""
+    return -(-length // _ROW_STEP) * _ROW_STEP
 
 
 def _dataset_bytes(facts: FinetuneFacts) -> int:
