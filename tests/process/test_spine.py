@@ -1,0 +1,201 @@
+"""The whole way, for real: a terminal, one key, a training process, and what becomes of it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from needle.runs import open_run
+from needle.runs.record import read_state
+from tools.terminal import Terminal
+
+SIZES = [(120, 36), (80, 24)]
+
+
+@pytest.fixture
+def cockpit(tmp_path, own_home):
+    """A function that opens the cockpit in a terminal; everything it started is gone afterwards."""
+    opened: list[Terminal] = []
+
+    def open_cockpit(*arguments: str, columns: int = 120, rows: int = 36) -> Terminal:
+        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
+        command = [sys.executable, "-m", "needle_tui", *arguments]
+        terminal = Terminal(command, columns=columns, rows=rows, environment=environment, directory=tmp_path)
+        opened.append(terminal)
+        return terminal
+
+    yield open_cockpit
+    for terminal in opened:
+        terminal.close()
+    for state in map(read_state, run_directories(tmp_path)):
+        for pid in (state.supervisor_pid, state.pid) if state else ():
+            kill(pid)
+
+
+def run_directories(folder: Path) -> list[Path]:
+    return sorted(path.parent for path in folder.glob("runs/*/run.json"))
+
+
+def kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def start_sample(terminal: Terminal, tmp_path: Path, wait_for) -> Path:
+    """Press the one key on the form that opens prefilled; returns the run once it has reported points."""
+    terminal.wait_for("480 examples")
+    terminal.press("ctrl+s")
+    wait_for(lambda: terminal.pump(0.05) is not None and run_directories(tmp_path), "a run directory")
+    (directory,) = run_directories(tmp_path)
+    wait_for(lambda: terminal.pump(0.05) is not None and points(directory) >= 3, "the third loss point", 90)
+    return directory
+
+
+def points(directory: Path) -> int:
+    return len(open_run(directory).metrics.series("loss").values)
+
+
+def trainer_of(directory: Path) -> int:
+    state = read_state(directory)
+    assert state is not None
+    assert psutil.pid_exists(state.pid)
+    return state.pid
+
+
+@pytest.mark.parametrize(("columns", "rows"), SIZES)
+def test_one_key_starts_a_training_and_its_points_appear(cockpit, tmp_path, wait_for, columns, rows):
+    terminal = cockpit(columns=columns, rows=rows)
+    start_sample(terminal, tmp_path, wait_for)
+    terminal.wait_for("running")
+    wait_for(lambda: terminal.pump(0.1) is not None and shown_step(terminal) >= 2, "a step on the screen")
+    assert "Loss" in terminal.text()
+    assert "Traceback" not in terminal.text()
+
+
+def shown_step(terminal: Terminal) -> int:
+    found = re.search(r"step +([\d,]+) of", terminal.text())
+    return int(found.group(1).replace(",", "")) if found else -1
+
+
+def test_a_dropped_line_leaves_training_alone_and_a_new_cockpit_has_the_whole_history(
+    cockpit, tmp_path, wait_for
+):
+    terminal = cockpit()
+    directory = start_sample(terminal, tmp_path, wait_for)
+    pid = trainer_of(directory)
+    before = points(directory)
+    terminal.hang_up()
+    wait_for(lambda: points(directory) >= before + 3, "three more points without a terminal")
+    assert psutil.pid_exists(pid)
+    again = cockpit("watch", directory.name)
+    again.wait_for("running")
+    wait_for(lambda: again.pump(0.1) is not None and shown_step(again) >= before + 3, "the later step")
+    assert open_run(directory).metrics.series("loss").steps[0] <= 1
+
+
+def test_stopping_from_the_cockpit_saves_the_adapter(cockpit, tmp_path, wait_for):
+    terminal = cockpit()
+    directory = start_sample(terminal, tmp_path, wait_for)
+    terminal.press("s")
+    terminal.wait_for("Stop")
+    terminal.press("enter")
+    wait_for(
+        lambda: terminal.pump(0.1) is not None and open_run(directory).status().phase == "stopped", "stopped"
+    )
+    terminal.wait_for("stopped")
+    assert list((directory / "artifacts").glob("*.safetensors"))
+
+
+def test_killing_the_trainer_is_told_with_its_signal_within_five_seconds(cockpit, tmp_path, wait_for):
+    terminal = cockpit()
+    directory = start_sample(terminal, tmp_path, wait_for)
+    os.kill(trainer_of(directory), signal.SIGKILL)
+    wait_for(
+        lambda: terminal.pump(0.1) is not None and "killed" in terminal.text(), "killed on the screen", 5
+    )
+    assert "SIGKILL" in terminal.text() or "signal 9" in terminal.text()
+
+
+def test_killing_supervisor_and_trainer_is_lost_and_never_running(cockpit, tmp_path, wait_for):
+    terminal = cockpit()
+    directory = start_sample(terminal, tmp_path, wait_for)
+    state = read_state(directory)
+    kill(state.supervisor_pid)
+    kill(state.pid)
+    wait_for(lambda: terminal.pump(0.1) is not None and "lost" in terminal.text(), "lost on the screen", 10)
+    assert "running" not in terminal.text().splitlines()[1]
+
+
+BROKEN = {
+    "missing": (None, "no such file"),
+    "empty": (b"", "empty"),
+    "not json": (b"hello\nworld\n", "line 1"),
+    "binary": (bytes(range(256)), ""),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_bad_data_file_is_told_on_the_command_line_without_a_traceback(tmp_path, kind):
+    content, words = BROKEN[kind]
+    if content is not None:
+        (tmp_path / "data.jsonl").write_bytes(content)
+    done = needle("finetune", "data.jsonl", directory=tmp_path)
+    assert done.returncode == 2
+    assert "data.jsonl" in done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not run_directories(tmp_path)
+
+
+def test_a_base_that_does_not_exist_is_told_on_the_command_line(tmp_path):
+    done = needle("finetune", "sample", "--checkpoint", "nowhere.pkl", directory=tmp_path)
+    assert done.returncode == 2
+    assert "nowhere.pkl: no such file" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["missing", "not json"])
+def test_a_bad_data_file_is_told_at_its_field(cockpit, tmp_path, wait_for, kind):
+    content, words = BROKEN[kind]
+    if content is not None:
+        (tmp_path / "data.jsonl").write_bytes(content)
+    terminal = cockpit()
+    terminal.wait_for("480 examples")
+    terminal.press("ctrl+u", "data.jsonl")
+    terminal.wait_for(words)
+    terminal.press("ctrl+s")
+    terminal.pump(0.5)
+    assert "Traceback" not in terminal.text()
+    assert not run_directories(tmp_path)
+
+
+def test_the_command_line_trains_to_the_end_and_its_adapter_is_where_it_said(tmp_path):
+    done = needle(
+        *("finetune", "--sample", "--epochs", "1", "--out", "adapter.safetensors", "--json"),
+        directory=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert summary["phase"] == "finished"
+    assert (tmp_path / "adapter.safetensors").stat().st_size > 10_000
+
+
+def test_a_detached_run_can_be_stopped_by_name(tmp_path, wait_for):
+    started = needle("finetune", "--sample", "--detach", directory=tmp_path)
+    name = started.stdout.strip()
+    directory = tmp_path / "runs" / name
+    wait_for(lambda: points(directory) >= 1, "the first point", 90)
+    assert needle("runs", "stop", name, directory=tmp_path).returncode == 0
+    wait_for(lambda: open_run(directory).status().phase == "stopped", "stopped")
+
+
+def needle(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "needle", *arguments]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=240)
