@@ -22,7 +22,7 @@ from needle.errors import InputError
 
 Array: TypeAlias = "npt.NDArray[np.generic]"
 Plain: TypeAlias = (
-    "bool | int | float | complex | str | bytes | np.generic | Array | list[Plain] | tuple[Plain, ...] | "
+    "bool | int | float | complex | str | bytes | Array | list[Plain] | tuple[Plain, ...] | "
     "set[Plain] | frozenset[Plain] | dict[Plain, Plain] | None"
 )
 
@@ -30,7 +30,7 @@ _WANTED = "a checkpoint or adapter as a pickle of numpy arrays"
 
 
 def load_pickle(path: Path | str) -> Plain:
-    """What a pickle file holds, with its arrays as numpy arrays.
+    """What a pickle file holds: arrays as numpy arrays, single numpy numbers as plain numbers.
 
     Raises InputError when it asks for anything but arrays and plain containers, naming what it asked for, or
     when it cannot be read.
@@ -111,12 +111,12 @@ class _Scalar:
         self.dtype = dtype
         self.content = content
 
-    def numpy(self) -> np.generic:
-        """The number, of its own numpy type. Raises ValueError when its bytes do not fit."""
+    def number(self) -> bool | int | float | complex:
+        """The plain number. Raises ValueError when its bytes do not fit its format."""
         dtype = self.dtype.numpy()
         if len(self.content) != dtype.itemsize:
             raise ValueError("a number's content does not fit its format")
-        return np.frombuffer(self.content, dtype).astype(dtype.newbyteorder("="))[0]  # type: ignore[no-any-return]
+        return np.frombuffer(self.content, dtype)[0].item()  # type: ignore[no-any-return]
 
 
 class _ArrayType:
@@ -175,10 +175,12 @@ def _realised(value: object, done: dict[int, Plain]) -> Plain:
     """The value with arrays for stand-ins. `done` keeps what is shared shared, and stops at cycles."""
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         return value
-    if isinstance(value, (_Array, _Scalar)):
-        return done.setdefault(id(value), value.numpy()) if id(value) not in done else done[id(value)]
     if id(value) in done:
         return done[id(value)]
+    if isinstance(value, _Scalar):
+        return value.number()
+    if isinstance(value, _Array):
+        return done.setdefault(id(value), value.numpy())
     return _realised_container(value, done)
 
 
