@@ -1,0 +1,199 @@
+"""LoRA fine-tuning of a Needle model: from the settings of a run to its adapter."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+
+from needle.config import FinetuneSettings, from_json
+from needle.model.adapters import AdapterFile, save_adapter
+from needle.model.lora import init_lora
+from needle.runs.record import Plan, RunRequest
+from needle.runs.writer import RunWriter
+from needle.train import state as states
+from needle.train.backend import check_backend, configure_jax
+from needle.train.ending import Ending, StoppedEarly
+from needle.train.inputs import FinetuneInputs, read_inputs
+from needle.train.loop import LoopEnd, Work, run_loop
+from needle.train.optimizer import Optimizer, make_optimizer
+from needle.train.output import DEFAULT_NAME, adapter_path, is_taken
+from needle.train.program import Program, build_program, execution_of
+from needle.train.recorder import Recorder, nonfinite_words
+from needle.train.state import TrainState
+from needle.train.step import initial_state
+from needle.train.stop import StopSignal
+
+SAVE_EVERY_S = 600.0
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """What stays the same during one attempt."""
+
+    settings: FinetuneSettings
+    plan: Plan
+    recorder: Recorder
+    out: Path
+    inputs: FinetuneInputs
+    stop_requested: Callable[[], bool]
+
+    @property
+    def scale(self) -> float:
+        """The merged kernel is W + scale · A·B."""
+        return self.settings.lora_alpha / self.settings.lora_rank
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.recorder.writer.files.checkpoints
+
+
+def run(request: RunRequest, writer: RunWriter, signals: StopSignal) -> Ending:
+    """Fine-tune as `run.json` says. Raises NeedleError where a person can act, StoppedEarly on a stop."""
+    session = _open_session(request, writer, signals)
+    batches = session.inputs.batches
+    optimizer = make_optimizer(session.settings.lr, batches.total_steps)
+    state = _initial_or_resumed(session, optimizer)
+    program = _compile(session, state, optimizer)
+    first_step = int(state.step)
+    try:
+        end = run_loop(
+            state,
+            _work(session, program),
+            first_step=first_step,
+            total_steps=batches.total_steps,
+            steps_per_epoch=batches.steps_per_epoch,
+        )
+    finally:
+        program.feed.close()
+    return _finish(session, end)
+
+
+def _open_session(request: RunRequest, writer: RunWriter, signals: StopSignal) -> Session:
+    """The backend first, then the place for the result, then the files."""
+    settings = from_json(request.task, request.settings)
+    assert isinstance(settings, FinetuneSettings)
+    configure_jax()
+    backend = check_backend(request.plan.backend.choice)
+    recorder = Recorder(writer)
+    recorder.backend(backend, request.plan)
+    out = adapter_path(settings, writer.files)
+    inputs = read_inputs(settings)
+    recorder.data(inputs)
+    return Session(
+        settings,
+        request.plan,
+        recorder,
+        out,
+        inputs,
+        lambda: bool(signals.received) or writer.stop_requested(),
+    )
+
+
+def _initial_or_resumed(session: Session, optimizer: Optimizer) -> TrainState:
+    """The state to start from: of the newest whole checkpoint in a later attempt, else a fresh one."""
+    settings, recorder = session.settings, session.recorder
+    adapter = init_lora(session.inputs.base.params, settings.lora_rank, settings.seed)
+    state = initial_state(adapter, optimizer)
+    if recorder.writer.attempt > 1:
+        newest = states.newest(session.checkpoints)
+        states.tidy(session.checkpoints, newest)
+        if newest is not None:
+            state = states.load(newest, state, session.inputs.digests)
+        recorder.resumed(int(state.step))
+    return state
+
+
+def _compile(session: Session, state: TrainState, optimizer: Optimizer) -> Program:
+    recorder, base = session.recorder, session.inputs.base
+    if session.stop_requested():
+        raise StoppedEarly("stopped before the first step")
+    recorder.phase("compiling")
+    program, seconds = build_program(
+        base.params,
+        base.config,
+        session.inputs.batches,
+        state,
+        optimizer,
+        scale=session.scale,
+        execution=execution_of(session.plan),
+        on_device=session.plan.placement.choice == "device",
+        stop_requested=session.stop_requested,
+    )
+    recorder.compiled(seconds)
+    recorder.phase("running")
+    return program
+
+
+def _work(session: Session, program: Program) -> Work:
+    """What the loop calls, bound to this attempt."""
+    recorder, batches = session.recorder, session.inputs.batches
+    saved_at = time.monotonic()
+
+    def save(state: TrainState) -> None:
+        nonlocal saved_at
+        _save(session, state)
+        saved_at = time.monotonic()
+
+    def save_due() -> bool:
+        return recorder.writer.checkpoint_requested() or time.monotonic() - saved_at >= SAVE_EVERY_S
+
+    def end_epoch(step: int, state: TrainState) -> None:
+        val_loss = program.val_loss(state.adapter)
+        if val_loss is not None:
+            recorder.evaluation(step, val_loss)
+        save(state)
+
+    return Work(
+        fetch=program.feed,
+        train_step=program.step,
+        report=lambda step, metrics, timing: recorder.step(step, metrics, timing, batches),
+        end_epoch=end_epoch,
+        save=save,
+        save_due=save_due,
+        stop_requested=session.stop_requested,
+    )
+
+
+def _finish(session: Session, end: LoopEnd) -> Ending:
+    """Save what there is, whatever the end was, and say it."""
+    step, total = int(end.state.step), session.inputs.batches.total_steps
+    if step:
+        _save(session, end.state)
+        _save_adapter(session, end.state)
+    if end.nonfinite is not None:
+        lines = session.inputs.batches.lines(end.nonfinite.step)
+        session.recorder.nonfinite(*end.nonfinite, lines)
+        return Ending("failed", nonfinite_words(*end.nonfinite, lines, saved=step > 0), exit_status=1)
+    if end.stopped:
+        return Ending("stopped", f"stopped on request after step {step} of {total}; the adapter is saved")
+    return Ending("finished")
+
+
+def _save(session: Session, state: TrainState) -> None:
+    directory = states.save(session.checkpoints, state, session.inputs.digests)
+    session.recorder.checkpoint(int(state.step), directory)
+
+
+def _save_adapter(session: Session, state: TrainState) -> None:
+    """Write the result; where somebody else's file came to lie meanwhile, into the run directory instead."""
+    settings, files, path = session.settings, session.recorder.writer.files, session.out
+    if path.parent != files.artifacts and is_taken(path, settings, files):
+        fallback = files.artifacts / DEFAULT_NAME
+        session.recorder.warning(
+            f"{path} appeared during the run and is left alone; the adapter is {fallback}"
+        )
+        path = fallback
+    path.parent.mkdir(parents=True, exist_ok=True)
+    adapter = AdapterFile(
+        lora=jax.device_get(state.adapter),
+        scale=session.scale,
+        base=session.inputs.base.name,
+        rank=settings.lora_rank,
+        seed=settings.seed,
+    )
+    save_adapter(path, adapter)
+    session.recorder.artifact(path)

@@ -1,0 +1,31 @@
+"""The loss of a packed batch, without ever forming the logits of tokens that are not learned."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from needle.model.architecture import SimpleAttentionNetwork
+from needle.model.lora import Adapter, collection
+from needle.train.step import Batch, LossSums, Params
+
+
+def make_loss_sums(model: SimpleAttentionNetwork, scale: float) -> LossSums:
+    """(sum of cross entropies, number of targets) of a batch under an adapter of this scale.
+
+    Only the states that predict a target are projected to the vocabulary: a static number of them, since
+    `Batch.targets` is padded. A target is never the first token of its row, so the state before it exists.
+    """
+
+    def loss_sums(adapter: Adapter, base: Params, batch: Batch) -> tuple[jax.Array, jax.Array]:
+        variables = {"params": base, "lora": collection(adapter, scale)}
+        hidden = model.apply(variables, batch.tokens, segments=batch.segments, method="hidden")
+        counted = batch.targets >= 0
+        places = jnp.where(counted, batch.targets, 1)
+        states = hidden.reshape(-1, hidden.shape[-1])[places - 1]
+        logits = model.apply(variables, states, method="project")
+        entropies = optax.softmax_cross_entropy_with_integer_labels(logits, batch.tokens.reshape(-1)[places])
+        return jnp.sum(jnp.where(counted, entropies, 0.0)), jnp.sum(counted)
+
+    return loss_sums
