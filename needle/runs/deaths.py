@@ -10,7 +10,7 @@ from needle.units import bytes_text
 
 @dataclass(frozen=True)
 class Exit:
-    """How a process ended: by itself with a code, or by a signal."""
+    """How a process ended: by itself with a code, or by a signal; neither when nobody could tell."""
 
     code: int | None = None
     signal: int | None = None
@@ -50,7 +50,7 @@ _SPOKEN = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.S
 def explain(end: Exit, evidence: Evidence) -> str:
     """Why it ended, for an end that nobody asked for and that the trainer did not explain."""
     if end.signal is None:
-        return _explain_code(end.code or 0, evidence)
+        return _explain_code(end.code, evidence)
     name = signal_name(end.signal)
     if end.signal == signal.SIGKILL:
         return f"{name}: {_explain_kill(evidence)}"
@@ -67,9 +67,11 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _explain_code(code: int, evidence: Evidence) -> str:
+def _explain_code(code: int | None, evidence: Evidence) -> str:
     if evidence.last_words:
         return evidence.last_words
+    if code is None:
+        return "it ended, and the system did not tell how"
     if code > 128 and code - 128 in set(signal.Signals):
         return f"exit code {code}: something it started was ended by {signal_name(code - 128)}"
     return f"exit code {code}, and it said nothing"

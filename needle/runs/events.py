@@ -29,7 +29,7 @@ class Told:
 
     def hear(self, event: Event) -> Told:
         """These facts after one more event; events of an earlier attempt change nothing."""
-        attempt = whole(event.get("attempt"), self.attempt)
+        attempt = whole(event.get("attempt"), max(1, self.attempt))
         if attempt < self.attempt:
             return self
         known = self if attempt == self.attempt else Told(attempt, total=self.total)

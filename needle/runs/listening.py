@@ -21,7 +21,7 @@ class Listener:
     """Follows one attempt: `told`, the last `step` reported (0 before the first) and how long it took."""
 
     def __init__(self, files: RunFiles, attempt: int) -> None:
-        self.told = Told()
+        self.told = Told(attempt)
         self.step = 0
         self.step_s = 0.0
         self._attempt = attempt
