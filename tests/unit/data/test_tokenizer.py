@@ -1,10 +1,14 @@
 """Tokens agree with the published implementation, and a file that is no tokenizer says so."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import needle.data
 from needle.data.examples import render
 from needle.data.markers import MARKERS
 from needle.data.parsing import parse_example
@@ -76,6 +80,23 @@ def test_a_file_that_is_no_tokenizer_is_refused(written, content, said):
     with pytest.raises(InputError, match=said) as refused:
         Tokenizer.load(path)
     assert refused.value.where == str(path)
+
+
+def test_without_sentencepiece_it_says_what_to_install(golden, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with pytest.raises(InputError, match="needs SentencePiece") as refused:
+        Tokenizer.load(golden / "tokenizer.model")
+    assert "needle-tui[train]" in refused.value.remedy
+
+
+def test_no_module_of_the_room_loads_sentencepiece_or_jax_before_it_is_needed():
+    names = [f"needle.data.{file.stem}" for file in Path(needle.data.__file__).parent.glob("*.py")]
+    assert len(names) > 10
+    script = (
+        f"import sys, {', '.join(names)}; print({{'sentencepiece', 'jax', 'safetensors'}} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
 
 
 def test_a_model_without_the_markers_is_refused(written):
