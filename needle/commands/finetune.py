@@ -14,8 +14,9 @@ from needle.commands.describe import plan_lines
 from needle.config import FinetuneSettings, build, to_json
 from needle.errors import InputError
 from needle.launch.inventory import inventory_for_start
-from needle.launch.plan import make_plan, sample_settings
+from needle.launch.plan import make_plan
 from needle.launch.preflight import FinetuneFacts, inspect_finetune, require_sound
+from needle.launch.sample import sample_settings
 from needle.launch.start import start_run
 from needle.runs.index import default_runs_directory
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from needle.config import FinetuneSettings, to_arguments
-from needle.data.locate import SAMPLE
 from needle.devices.inventory import Device, Interpreter, Inventory
 from needle.launch.backend import backend_named, choose_backend, first_device
 from needle.launch.environment import plan_environment, requested_backend
@@ -23,17 +22,6 @@ _ROW_STEP = 64
 _LORA_TARGETS = 5
 _ADAPTER_COPIES = 4
 _LIVE_ACTIVATIONS = 14
-
-
-def sample_settings() -> FinetuneSettings:
-    """Settings that show learning within a minute on two cores, from what comes with the package."""
-    return FinetuneSettings(
-        name="sample",
-        data=SAMPLE,
-        checkpoint=SAMPLE,
-        epochs=10,
-        lr=3e-3,
-    )
 
 
 def make_plan(
