@@ -36,14 +36,14 @@ class TrainingOrder(NamedTuple):
 def training_order(count: int, val_split: float, seed: int, epochs: int) -> TrainingOrder:
     """The split and every epoch's order from one generator (the model page, "Order").
 
-    One permutation splits off `min(int(count * val_split), count - 1)` examples, and is not drawn when that
-    is none; then each epoch draws a permutation of what is left. `count` and `epochs` are at least 1.
+    One permutation splits off `min(int(count * val_split), count - 1)` examples, then each epoch draws a
+    permutation of what is left. `count` and `epochs` are at least 1.
     """
     if count < 1 or epochs < 1:
         raise ValueError(f"nothing to order: {count} examples, {epochs} epochs")
     generator = np.random.default_rng(seed)
     held_out = min(int(count * val_split), count - 1)
-    examples = (generator.permutation(count) if held_out else np.arange(count)).astype(np.int32)
+    examples = generator.permutation(count).astype(np.int32)
     training = examples[held_out:]
     orders = [training[generator.permutation(len(training))] for _ in range(epochs)]
     return TrainingOrder(examples[:held_out], orders)

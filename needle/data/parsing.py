@@ -170,13 +170,13 @@ def _name(holder: dict[str, Json], whose: str) -> str:
 
 
 def _optional_text(record: dict[str, Json], name: str) -> str:
-    """Text without surrounding blanks; absent and null are the same as empty."""
+    """Text as written; absent, null and blank are the same as empty."""
     value = record.get(name)
     if value is None:
         return ""
     if not isinstance(value, str):
         raise LineError(f"'{name}' is {_kind(value)}, not text")
-    return value.strip()
+    return value if value.strip() else ""
 
 
 def _unknown_tool(tools: list[Json], calls: list[Json]) -> list[str]:

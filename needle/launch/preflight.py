@@ -37,6 +37,7 @@ class DataFacts:
     size_bytes: int
     examples: int
     problems: tuple[LineProblem, ...]
+    warnings: tuple[LineProblem, ...]
     longest: int
     total_tokens: int
     counted: bool
@@ -108,6 +109,7 @@ def _inspect_data(
         size_bytes=read.size_bytes,
         examples=len(read.examples),
         problems=tuple(read.problems),
+        warnings=tuple(read.warnings),
         longest=max(length for _, length in lengths),
         total_tokens=sum(length for _, length in lengths),
         counted=counted,

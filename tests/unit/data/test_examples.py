@@ -126,9 +126,9 @@ def test_a_call_is_written_name_first_whatever_its_order_in_the_file(read):
     assert found.examples[0].answers == CALLS_TEXT
 
 
-def test_reasoning_and_system_may_be_null_and_lose_surrounding_blanks(read):
+def test_reasoning_and_system_may_be_null_or_blank_and_are_else_kept_as_written(read):
     found = read(line_of(reasoning=None, system=None) + "\n" + line_of(reasoning=" why\n", system="  "))
-    assert [(one.reasoning, one.system) for one in found.examples] == [("", ""), ("why", "")]
+    assert [(one.reasoning, one.system) for one in found.examples] == [("", ""), (" why\n", "")]
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,12 @@ def test_the_order_is_that_of_the_published_implementation():
         assert epoch.tolist() == split[6:][generator.permutation(18)].tolist()
 
 
-def test_nothing_is_drawn_for_a_split_that_holds_nothing_out():
-    first = np.random.default_rng(3).permutation(5)
-    assert training_order(5, 0.0, 3, 1).epochs[0].tolist() == first.tolist()
+def test_the_split_is_drawn_even_when_it_holds_nothing_out():
+    generator = np.random.default_rng(3)
+    split = generator.permutation(5)
+    order = training_order(5, 0.0, 3, 1)
+    assert order.validation.tolist() == []
+    assert order.epochs[0].tolist() == split[generator.permutation(5)].tolist()
 
 
 def test_epochs_differ_in_order_and_repeat_with_the_seed():
