@@ -21,7 +21,8 @@ class Evidence:
     """What was seen of a trainer besides its exit; 0 and empty where nothing was.
 
     `memory_kills` counts the kernel's out-of-memory kills on this machine during the attempt, None where
-    the kernel does not tell. `limit_source` is where the memory limit comes from.
+    the kernel does not tell. `limit_source` is where the memory limit comes from, `disk_full` is about the
+    disk of the run directory.
     """
 
     last_words: str = ""
@@ -29,6 +30,7 @@ class Evidence:
     limit_bytes: int = 0
     limit_source: str = ""
     memory_kills: int | None = None
+    disk_full: bool = False
 
 
 _CAUSES = {
@@ -49,14 +51,10 @@ _SPOKEN = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.S
 
 def explain(end: Exit, evidence: Evidence) -> str:
     """Why it ended, for an end that nobody asked for and that the trainer did not explain."""
-    if end.signal is None:
-        return _explain_code(end.code, evidence)
-    name = signal_name(end.signal)
-    if end.signal == signal.SIGKILL:
-        return f"{name}: {_explain_kill(evidence)}"
-    cause = next((text for number, text in _CAUSES.items() if number == end.signal), "")
-    said = f"its last words: {evidence.last_words}" if end.signal in _SPOKEN and evidence.last_words else ""
-    return f"{name}: " + "; ".join(part for part in (cause, said) if part) if cause or said else name
+    reason = (
+        _explain_code(end.code, evidence) if end.signal is None else _explain_signal(end.signal, evidence)
+    )
+    return f"the disk of the run directory is full; {reason}" if evidence.disk_full else reason
 
 
 def signal_name(number: int) -> str:
@@ -65,6 +63,15 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def _explain_signal(number: int, evidence: Evidence) -> str:
+    name = signal_name(number)
+    if number == signal.SIGKILL:
+        return f"{name}: {_explain_kill(evidence)}"
+    cause = next((text for known, text in _CAUSES.items() if known == number), "")
+    said = f"its last words: {evidence.last_words}" if number in _SPOKEN and evidence.last_words else ""
+    return f"{name}: " + "; ".join(part for part in (cause, said) if part) if cause or said else name
 
 
 def _explain_code(code: int | None, evidence: Evidence) -> str:

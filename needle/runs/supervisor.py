@@ -39,11 +39,13 @@ GRACE_VARIABLES = ("NEEDLE_STOP_GRACE_S", "NEEDLE_START_GRACE_S", "NEEDLE_TERM_G
 _TICK_S = 0.5
 _LEFTOVERS_S = 2.0
 _LAST_WORDS_BYTES = 1 << 16
+_FULL_BYTES = 1 << 16
 _REQUEST = b"stop\n"
 
 
 def main(arguments: list[str]) -> int:
-    """Supervise one run to its end. Returns 0 once the end is recorded, 2 when there is nothing to do."""
+    """Supervise one run to its end. Returns 0 once the end is recorded, 1 when nothing can be recorded and
+    so nothing was started, 2 when there is nothing to do."""
     if len(arguments) != 1 or not os.path.isdir(arguments[0]):
         print("usage: python -m needle.runs.supervisor RUN_DIR (a run directory)", file=sys.stderr)
         return 2
@@ -53,8 +55,8 @@ def main(arguments: list[str]) -> int:
         if not alone:
             print(f"needle: {directory.name} has a supervisor or a living trainer already", file=sys.stderr)
             return 2
-        Supervisor(directory, graces_of(os.environ), wake).run()
-    return 0
+        recorded = Supervisor(directory, graces_of(os.environ), wake).run()
+    return 0 if recorded else 1
 
 
 def graces_of(environment: Mapping[str, str]) -> Graces:
@@ -85,11 +87,13 @@ class Supervisor:
         self._identified_at = time.monotonic()
         self._complaints: set[str] = set()
 
-    def run(self) -> None:
-        """Start the trainer and stay with it to its end."""
+    def run(self) -> bool:
+        """Start the trainer and stay with it to its end. Returns False when no state can be written."""
         if self._attempt > 1:
             clear_requests(self._files.directory)
-        self._save()
+        if not self._save():
+            print(f"needle: {self._files.state} cannot be written; is the disk full?", file=sys.stderr)
+            return False
         try:
             plan = read_request(self._files.directory).plan
             if self._request():
@@ -104,7 +108,7 @@ class Supervisor:
             except Exception as error:
                 # A full disk or a bug here must not take the training with it.
                 self._complain(f"supervisor: {type(error).__name__}: {error}")
-        return None
+        return True
 
     def _start(self, plan: Plan) -> None:
         directory = self._files.directory
@@ -194,6 +198,7 @@ class Supervisor:
             ),
             limit_bytes=sampler.limit_bytes if sampler else 0,
             limit_source=sampler.limit_source if sampler else "",
+            disk_full=_disk_full(self._files.directory),
             memory_kills=(kills or 0) - (self._kills_before or 0) if known else None,
         )
 
@@ -215,17 +220,18 @@ class Supervisor:
             if abs(started - self._known.state.pid_started) > 0.5:
                 self._change(pid_started=started, supervisor_started=start_time(os.getpid()))
 
-    def _end_unstarted(self, phase: Phase, reason: str) -> None:
+    def _end_unstarted(self, phase: Phase, reason: str) -> bool:
         now = time.time()
         self._change(phase=phase, reason=reason, ended_at=now, heartbeat_at=now)
         self._state_file.save_last(self._known.state)
+        return True
 
     def _change(self, **fields: object) -> None:
         state = msgspec.structs.replace(self._known.state, **fields)
         self._known = dataclasses.replace(self._known, state=state)
 
-    def _save(self) -> None:
-        self._state_file.save(self._known.state)
+    def _save(self) -> bool:
+        return self._state_file.save(self._known.state)
 
     def _append_sample(self, line: bytes) -> None:
         with open(self._files.system, "ab", buffering=0) as file:
@@ -244,6 +250,14 @@ def _last_attempt(directory: Path) -> int:
         return state.attempt
     events = LineCursor(RunFiles(directory).events, last_bytes=1 << 16)
     return Told().hear_all(parse_events(events.read().block)[0]).attempt
+
+
+def _disk_full(directory: Path) -> bool:
+    try:
+        disk = os.statvfs(directory)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _FULL_BYTES
 
 
 def _first_state(attempt: int) -> RunState:

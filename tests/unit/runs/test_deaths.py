@@ -57,6 +57,11 @@ def test_a_signal_without_explanation_is_still_named() -> None:
     assert explain(Exit(signal=200), Evidence()) == "signal 200"
 
 
+def test_a_full_disk_comes_first() -> None:
+    reason = explain(Exit(code=1), Evidence(last_words="OSError", disk_full=True))
+    assert reason == "the disk of the run directory is full; OSError"
+
+
 def test_a_failure_is_its_last_words_or_its_code() -> None:
     assert explain(Exit(code=1), Evidence(last_words="KeyError: 'x'")) == "KeyError: 'x'"
     assert explain(Exit(code=3), Evidence()) == "exit code 3, and it said nothing"
