@@ -13,6 +13,9 @@ AxisKind = Literal["count", "time"]
 _RELATIVE_RESOLUTION = 1e-12
 """A span smaller than this part of its values has no digits left to tell its ends apart."""
 
+LARGEST = 1e300
+"""Beyond this, differences of two values could not be told any more."""
+
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
 
@@ -25,8 +28,8 @@ class Limits:
     log: bool = False
 
     def share(self, value: float) -> float:
-        """Where a value lies: 0 at `low`, 1 at `high`. Halves are taken first, so that no span overflows."""
-        return (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+        """Where a value lies: 0 at `low`, 1 at `high`."""
+        return (value - self.low) / (self.high - self.low)
 
     def at(self, share: float) -> float:
         """The value at a share of the axis."""
@@ -44,16 +47,18 @@ class Tick:
 def value_limits(low: float, high: float, *, log: bool, ticks: int) -> Limits:
     """Limits for values from `low` to `high`, moved outwards to ticks so that they seldom change.
 
-    With `log`, arguments are decimal logarithms. Non-finite arguments give 0 to 1.
+    With `log`, arguments are decimal logarithms. Non-finite arguments give 0 to 1, and none counts for more
+    than `LARGEST`.
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return Limits(0.0, 1.0, log)
+    low, high = max(low, -LARGEST), min(high, LARGEST)
     if _is_point(low, high):
         low, high = _padded(low, log)
     if log:
         return _log_limits(low, high)
-    step = nice_step(high / 2 - low / 2, ticks / 2)
-    return _checked(_floor(low, step), _ceil(high, step), low, high)
+    step = nice_step(high - low, ticks)
+    return Limits(_floor(low, step), _ceil(high, step))
 
 
 def _log_limits(low: float, high: float) -> Limits:
@@ -79,22 +84,22 @@ def x_limits(low: float, high: float, *, kind: AxisKind, end: float | None = Non
     if not (math.isfinite(low) and math.isfinite(high)):
         return Limits(0.0, 1.0)
     start = 0.0 if 0 <= low <= high / 10 else low
-    step = nice_step(high / 2 - start / 2, 4)
+    step = nice_step(high - start, 8)
     if kind == "count":
         step = max(1.0, step)
-    if _is_point(start, high):
-        return _checked(start, start + max(step, abs(start) * 1e-6), start, high)
     stop = _ceil(high, step)
     if end is not None and high <= end < stop:
         stop = end
-    return _checked(start, stop, start, high)
+    if stop <= start or _is_point(start, high):
+        stop = start + max(step, abs(start) * 1e-6)
+    return Limits(start, stop)
 
 
 def value_ticks(limits: Limits, count: int) -> list[Tick]:
     """At most `count` ticks (two at least) for an axis of values, lowest first."""
     if limits.log:
         return _log_ticks(limits, count)
-    step = nice_step(limits.high / 2 - limits.low / 2, max(1, count - 1) / 2)
+    step = nice_step(limits.high - limits.low, max(1, count - 1))
     places = _multiples(limits, step)
     return [Tick(at, label) for at, label in zip(places, value_labels(places, step), strict=True)]
 
@@ -104,8 +109,8 @@ def x_ticks(limits: Limits, count: int, kind: AxisKind) -> list[Tick]:
     span = limits.high - limits.low
     if kind == "time" and span >= 2:
         step = _time_step(span, count)
-        return [Tick(at, duration_text(at)) for at in _multiples(limits, step)]
-    step = nice_step(limits.high / 2 - limits.low / 2, max(1, count) / 2)
+        return [Tick(at, _duration(at)) for at in _multiples(limits, step)]
+    step = nice_step(span, max(1, count))
     if kind == "count":
         step = max(1.0, step)
     places = _multiples(limits, step)
@@ -122,15 +127,15 @@ def nice_step(span: float, count: float) -> float:
     for factor in (1.0, 2.0, 5.0):
         if raw <= factor * power * (1 + 1e-9):
             return factor * power
-    return min(10.0 * power, 1e308)
+    return 10.0 * power
 
 
 def value_labels(places: list[float], step: float) -> list[str]:
     """Labels with the same number of decimals, enough to tell neighbours apart."""
     largest = max((abs(at) for at in places), default=0.0)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    if largest < 1e6 and decimals <= 5:
-        return [f"{_positive_zero(at):.{decimals}f}" for at in places]
+    if largest < 1e6 and decimals <= (5 if largest >= 0.01 else 4):
+        return [f"{_positive_zero(at):,.{decimals}f}" for at in places]
     digits = 0 if largest == 0 else math.floor(math.log10(largest)) - math.floor(math.log10(step) + 1e-9)
     return [_scientific(at, min(max(digits, 0), 12)) for at in places]
 
@@ -180,6 +185,12 @@ def _time_step(span: float, count: int) -> float:
     return 86400.0 * max(1.0, nice_step(span / 86400, count))
 
 
+def _duration(seconds: float) -> str:
+    """`30m` rather than `30m 00s`: a tick is exact."""
+    text = duration_text(seconds)
+    return text.removesuffix(" 00s").removesuffix(" 00m").removesuffix(" 00h")
+
+
 def _multiples(limits: Limits, step: float) -> list[float]:
     """Multiples of `step` within the limits; their number is bounded by how `step` was chosen."""
     first = math.ceil(limits.low / step - 1e-9)
@@ -189,7 +200,7 @@ def _multiples(limits: Limits, step: float) -> list[float]:
 
 def _is_point(low: float, high: float) -> bool:
     """Whether two values are too close for an axis between them."""
-    return high / 2 - low / 2 <= max(_RELATIVE_RESOLUTION * max(abs(low), abs(high)), 1e-300)
+    return high - low <= max(_RELATIVE_RESOLUTION * max(abs(low), abs(high)), 1e-300)
 
 
 def _padded(value: float, log: bool) -> tuple[float, float]:
@@ -198,14 +209,6 @@ def _padded(value: float, log: bool) -> tuple[float, float]:
         return value - 0.5, value + 0.5
     room = abs(value) * 0.1
     return (value - room, value + room) if room > 1e-300 else (value - 1.0, value + 1.0)
-
-
-def _checked(low: float, high: float, inner_low: float, inner_high: float) -> Limits:
-    """Limits, or the bare ends where rounding overflowed."""
-    largest = 1.7976931348623157e308
-    low = low if math.isfinite(low) else max(inner_low, -largest)
-    high = high if math.isfinite(high) else min(inner_high, largest)
-    return Limits(low, high)
 
 
 def _floor(value: float, step: float) -> float:

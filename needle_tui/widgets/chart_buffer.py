@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from needle_tui.widgets.chart_axis import LARGEST
 from needle_tui.widgets.chart_pyramid import Floats, Growing, Ints, Pyramid
 from needle_tui.widgets.chart_smoothing import Smoother
-
-_LARGEST_X = 1e300
-"""A place on the x axis beyond this is as good as infinite, and differences of such numbers overflow."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +188,7 @@ def _points(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     ys = np.atleast_1d(np.asarray(y, np.float64)).ravel()
     length = min(len(xs), len(ys))
     xs, ys = xs[:length], ys[:length]
-    placed = np.abs(xs) <= _LARGEST_X
+    placed = np.abs(xs) <= LARGEST
     return (xs, ys) if placed.all() else (xs[placed], ys[placed])
 
 

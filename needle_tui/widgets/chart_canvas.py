@@ -116,12 +116,13 @@ class _Rows:
     """Values to dot rows, as floats so that lines can be interpolated before rounding."""
 
     def __init__(self, limits: Limits, dot_rows: int) -> None:
-        self._low, self._high = limits.low / 2, limits.high / 2
+        self._low, self._span = limits.low, limits.high - limits.low
         self._last = dot_rows - 1
 
     def of(self, values: Floats) -> Floats:
-        """Rows (n,) of values (n,), NaN for NaN; halves are taken first so that no difference overflows."""
-        share = (values / 2 - self._low) / (self._high - self._low)
+        """Rows (n,) of values (n,), NaN for NaN; far outside the limits all rows are the same."""
+        with np.errstate(over="ignore"):
+            share = (values - self._low) / self._span
         return np.clip((1 - share) * self._last, -_TALL, _TALL)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from needle_tui.widgets.chart_axis import LARGEST
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -51,8 +53,9 @@ class Pyramid:
         self._highs: list[Growing] = []
 
     def extend(self, values: Floats) -> None:
-        """Append `values` (n,); infinities become NaN."""
-        self.values.extend(np.where(np.isfinite(values), values, np.nan))
+        """Append `values` (n,); infinities become NaN, and what is beyond `LARGEST` is drawn there."""
+        drawn = np.clip(values, -LARGEST, LARGEST)
+        self.values.extend(np.where(np.isfinite(values), drawn, np.nan))
         low = high = self.values
         level = 0
         while low.length > BLOCK:
