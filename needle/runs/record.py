@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import tempfile
 from pathlib import Path
 from typing import Literal
 
@@ -210,14 +209,13 @@ def read_state(directory: Path | str) -> RunState | None:
 
 def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
     """Replace `path` as a whole: a reader or a crash sees the old content or the new, never a part."""
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(content)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 import msgspec
 
@@ -204,4 +203,5 @@ def _progress_of(metrics: Path) -> Progress:
         except UNREADABLE:
             continue
         times.extend([step_ms] if step_ms is not None else [])
-    return Progress(cursor.cursor.modified_at, median(times) / 1000 if times else None)
+    middle_ms = sorted(times)[len(times) // 2] if times else None
+    return Progress(cursor.cursor.modified_at, None if middle_ms is None else middle_ms / 1000)
