@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -62,17 +63,23 @@ def _open(options: argparse.Namespace) -> int:
         raise InputError(
             f"{command or 'needle-tui'} takes no {options.run!r}", remedy="did you mean: watch RUN?"
         )
-    from needle.runs.index import default_runs_directory, resolve_run
-
-    runs_directory = Path(options.runs).expanduser() if options.runs else default_runs_directory()
-    run = resolve_run(options.run or "latest", runs_directory) if command == "watch" else None
+    runs = Path(options.runs).expanduser() if options.runs else None
+    run = _resolved(options.run or "latest", runs) if command == "watch" else None
     _require_terminal()
     if options.theme:
         os.environ["NEEDLE_THEME"] = options.theme
+    # Thousands of objects are made before the first paint and none of them is garbage: collecting is wasted.
+    gc.disable()
     from needle_tui.session import open_cockpit
 
     start = {"watch": "monitor", "devices": "devices"}.get(command, "launch")
-    return open_cockpit(runs_directory, start=start, run=run, read_only=options.read_only)
+    return open_cockpit(runs, start=start, run=run, read_only=options.read_only)
+
+
+def _resolved(text: str, runs: Path | None) -> Path:
+    from needle.runs.index import resolve_run
+
+    return resolve_run(text, runs)
 
 
 def _require_terminal() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import gc
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -21,7 +23,7 @@ from needle_tui.background import in_background
 from needle_tui.context import Context
 from needle_tui.messages import BackendKnown, InventoryKnown
 from needle_tui.screens.base import NeedleScreen
-from needle_tui.theme import FALLBACK_VARIABLES, THEMES, theme_for
+from needle_tui.theme import FALLBACK_VARIABLES, THEMES, style_sheet, theme_for
 
 if TYPE_CHECKING:
     from needle.config import Value
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 NEEDS_INVENTORY = ("launch", "devices")
 """Screens that need to know the machine; a watcher of one run starts no probes."""
+PAINT_REST_S = 0.01
 ROWS_POLL_S = 1.0
 COUNT_POLL_S = 3.0
 
@@ -40,7 +43,6 @@ class NeedleApp(App[int]):
     """Launch, watch and return to runs."""
 
     TITLE = "needle"
-    CSS_PATH = "styles/app.tcss"
     # `-narrow` is one column; `-short` leaves out what can be left out. 80x24 is `-medium -short`.
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-medium"), (110, "-wide")]  # noqa: RUF012 declared so by Textual
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012
@@ -59,65 +61,61 @@ class NeedleApp(App[int]):
     rows: reactive[tuple[RunRow, ...] | None] = reactive(None)
 
     def __init__(self, context: Context, *, start: str = "launch", run: Path | None = None) -> None:
-        # `watch` opens Monitor without drawing Launch first.
-        self.DEFAULT_MODE = start  # type: ignore[misc]
-        super().__init__()
+        # The first screen's style sheet is read with the app's: loading it by itself would parse all twice.
+        super().__init__(css_path=[style_sheet("app"), style_sheet(start)])
         self.context = context
         self.host_name = context.host or socket.gethostname()
         self.open_directory = run
+        self._first_name = start
         self._look_now = asyncio.Event()
-        self._began = False
+        self._painted = False
         for name in ("launch", "monitor", "runs", "devices"):
-            self.add_mode(name, self._maker(name))
+            self.add_mode(name, partial(make_screen, name, self))
         for theme in THEMES.values():
             self.register_theme(theme)
-        self.theme = theme_for(context.environment).name
+        # Not yet watched: there is nothing on the screen that a change of theme would have to restyle.
+        self.set_reactive(NeedleApp.theme, theme_for(context.environment).name)
 
-    def begin_background_work(self) -> None:
-        """What each screen calls once it is painted: look at runs, and at the machine where it matters."""
-        if self._began:
-            return
-        self._began = True
+    def post_display_hook(self) -> None:
+        """The first paint is out: everything that it must not wait for may begin."""
+        if not self._painted:
+            self._painted = True
+            gc.enable()
+            # The thread that writes to the terminal is let go first.
+            self.set_timer(PAINT_REST_S, self._after_first_paint)
+
+    async def _after_first_paint(self) -> None:
+        if isinstance(self.screen, NeedleScreen):
+            await self.screen.furnish()
         self._watch_runs()
-        if self.current_mode in NEEDS_INVENTORY:
+        if self.open_name in NEEDS_INVENTORY:
             self.learn_inventory()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own colours, for themes that do not know them."""
         return FALLBACK_VARIABLES
 
-    def _maker(self, name: str) -> Callable[[], Screen[None]]:
-        """A screen is imported and made when it is first opened: the first paint waits for one only."""
+    def get_default_screen(self) -> Screen[None]:
+        """The first screen. As the app's default one it is painted without parsing every style again."""
+        return make_screen(self._first_name, self)
 
-        def make() -> Screen[None]:
-            if name == "launch":
-                from needle_tui.screens.launch import LaunchScreen
-
-                return LaunchScreen(_sample_values())
-            if name == "monitor":
-                from needle_tui.screens.monitor import MonitorScreen
-
-                return MonitorScreen(self.open_directory)
-            if name == "runs":
-                from needle_tui.screens.runs import RunsScreen
-
-                return RunsScreen()
-            from needle_tui.screens.devices import DevicesScreen
-
-            return DevicesScreen()
-
-        return make
+    @property
+    def open_name(self) -> str:
+        """Which of the four screens is open."""
+        return self._first_name if self.current_mode == self.DEFAULT_MODE else self.current_mode
 
     async def action_open_screen(self, name: str) -> None:
         """Switch to one of the screens."""
-        await self.switch_mode(name)
+        await self.switch_mode(self.DEFAULT_MODE if name == self._first_name else name)
+        if isinstance(self.screen, NeedleScreen):
+            await self.screen.furnish()
         if name in NEEDS_INVENTORY and self.inventory is None:
             self.learn_inventory()
 
     async def open_run(self, directory: Path) -> None:
         """Show one run in Monitor."""
         self.open_directory = directory
-        await self.switch_mode("monitor")
+        await self.action_open_screen("monitor")
         cast("MonitorScreen", self.screen).open_run(directory)
 
     async def edit_settings(self, task: str, values: dict[str, Value]) -> None:
@@ -176,7 +174,7 @@ class NeedleApp(App[int]):
         """Rows while Runs is open, else only how many runs are alive."""
         fleet = await asyncio.to_thread(_make_fleet, self.context)
         while True:
-            rows_wanted = self.current_mode == "runs"
+            rows_wanted = self.open_name == "runs"
             if rows_wanted:
                 self.rows = await asyncio.to_thread(fleet.poll)
                 self.live_runs = sum(row.is_live for row in self.rows)
@@ -215,6 +213,25 @@ class NeedleApp(App[int]):
         yield from commands_for(self, screen)
 
 
+def make_screen(name: str, app: NeedleApp) -> Screen[None]:
+    """One of the four screens, imported when it is first opened: the first paint waits for one only."""
+    if name == "launch":
+        from needle_tui.screens.launch import LaunchScreen
+
+        return LaunchScreen(_sample_values())
+    if name == "monitor":
+        from needle_tui.screens.monitor import MonitorScreen
+
+        return MonitorScreen(app.open_directory)
+    if name == "runs":
+        from needle_tui.screens.runs import RunsScreen
+
+        return RunsScreen()
+    from needle_tui.screens.devices import DevicesScreen
+
+    return DevicesScreen()
+
+
 def _make_fleet(context: Context) -> Fleet:
     """Imported in a worker thread: it brings numpy, which the first paint must not wait for."""
     from needle_tui.fleet import Fleet
@@ -232,6 +249,6 @@ def _parting_words(live_runs: int) -> str | None:
 def _sample_values() -> dict[str, Value]:
     """The form opens on what comes with the package, ready to start."""
     from needle.config import to_json
-    from needle.launch.plan import sample_settings
+    from needle.launch.sample import sample_settings
 
     return to_json(sample_settings())

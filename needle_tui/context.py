@@ -33,10 +33,17 @@ def probe_everything(known: Inventory, on_backend: Callable[[Backend], None]) ->
 class Context:
     """Where runs live, whether anything may be changed, and the sources of everything that moves."""
 
-    runs_directory: Path
+    runs: Path | None = None
     read_only: bool = False
     host: str = ""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     now: Callable[[], float] = time.time
     known_inventory: Callable[[], Inventory] = known_inventory
     probe: Probe = probe_everything
+
+    @property
+    def runs_directory(self) -> Path:
+        """Where runs live: the directory that was named, else the usual one."""
+        from needle.runs.index import default_runs_directory
+
+        return self.runs or default_runs_directory()

@@ -12,11 +12,11 @@ OFFERED = {"backend": ("auto", "cpu")}
 """Settings typed as text whose useful values are few: they are offered as choices."""
 
 
-def grouped_lines(task: type[RunSettings]) -> Iterator[list[tuple[Field, ...]]]:
+def grouped_lines(task: type[RunSettings]) -> tuple[tuple[tuple[Field, ...], ...], ...]:
     """For each group of settings its lines, each of one field or of two short ones."""
     fields = fields_of(task)
-    for group in GROUPS:
-        yield list(_paired([field for field in fields if field.setting.group == group]))
+    groups = ([field for field in fields if field.setting.group == group] for group in GROUPS)
+    return tuple(tuple(_paired(group)) for group in groups)
 
 
 def choices_of(field: Field) -> tuple[str, ...]:

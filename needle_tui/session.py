@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import threading
 from collections.abc import MutableMapping
 from pathlib import Path
@@ -17,30 +18,31 @@ CLOSE_LIMIT_S = 2.0
 """How long a closing session may take once its terminal is gone."""
 
 
-def open_cockpit(runs_directory: Path, *, start: str, run: Path | None, read_only: bool) -> int:
+def open_cockpit(runs: Path | None, *, start: str, run: Path | None, read_only: bool) -> int:
     """Run the app until it is closed. Returns its exit status."""
     inherited = dict(os.environ)
     prepare_environment(os.environ)
     from needle_tui.app import NeedleApp
     from needle_tui.context import Context
 
-    context = Context(runs_directory, read_only=read_only, environment=inherited)
-    app = NeedleApp(context, start=start, run=run)
-
-    async def session() -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGHUP, signal.SIGTERM):
-            loop.add_signal_handler(number, _leave, app, number)
-        await app.run_async(mouse="NEEDLE_NO_MOUSE" not in os.environ)
-
-    asyncio.run(session())
-    return app.return_code or 0
+    app = NeedleApp(Context(runs, read_only=read_only, environment=inherited), start=start, run=run)
+    asyncio.run(_session(app))
+    status = app.return_code or 0
+    _end_at_once_if_busy(status)
+    return status
 
 
 def prepare_environment(environment: MutableMapping[str, str]) -> None:
     """Before Textual is imported: a dropped SSH link would leave the far terminal in Kitty's key mode."""
     if environment.get("SSH_CONNECTION"):
         environment.setdefault("TEXTUAL_DISABLE_KITTY_KEY", "1")
+
+
+async def _session(app: NeedleApp) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        loop.add_signal_handler(number, _leave, app, number)
+    await app.run_async(mouse="NEEDLE_NO_MOUSE" not in os.environ)
 
 
 def _leave(app: NeedleApp, number: int) -> None:
@@ -50,3 +52,13 @@ def _leave(app: NeedleApp, number: int) -> None:
     watchdog.daemon = True
     watchdog.start()
     app.exit(return_code=status)
+
+
+def _end_at_once_if_busy(status: int) -> None:
+    """A thread still looking at files or devices has nothing to save, and native code in it would abort
+    the interpreter as it is taken down."""
+    others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
+    if others:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)

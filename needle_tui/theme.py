@@ -7,6 +7,7 @@ without true colour shows the same picture.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from textual.theme import Theme
 
@@ -113,6 +114,11 @@ THEMES = {"dark": DARK, "light": LIGHT, "ansi": ANSI}
 
 FALLBACK_VARIABLES = {"muted": "#8a8a8a", "rule": "#585858"}
 """What our style sheets need and a theme of somebody else's does not define."""
+
+
+def style_sheet(name: str) -> Path:
+    """The file of a screen's style sheet, always spelt the same: another spelling would be read again."""
+    return Path(__file__).parent / "styles" / f"{name}.tcss"
 
 
 def theme_for(environment: Mapping[str, str]) -> Theme:

@@ -16,8 +16,6 @@ class NeedleScreen(Screen[None]):
     """A screen of the cockpit. `-narrow` is one column; `-short` leaves out what can be left out."""
 
     AUTO_FOCUS = ""
-    paints_in_steps = False
-    """Whether the screen itself says when it is painted and background work may begin."""
 
     @property
     def cockpit(self) -> NeedleApp:
@@ -29,11 +27,12 @@ class NeedleScreen(Screen[None]):
         """Whether reasons must share a line with what they explain."""
         return self.app.size.height < 30
 
+    async def furnish(self) -> None:
+        """Make what the first paint did not wait for; called each time the screen is opened."""
+
     def on_screen_resume(self) -> None:
         """Bring the top bar up to date with what happened on other screens."""
         self.refresh_top_bar()
-        if not self.paints_in_steps:
-            self.call_after_refresh(self.cockpit.begin_background_work)
 
     def refresh_top_bar(self) -> None:
         """Show what the app knows now."""

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from needle_tui.text import indented, inert, wrapped
+from needle_tui.theme import style_sheet
 from needle_tui.widgets.key_bar import key_items
 from needle_tui.widgets.lines import Lines
 
@@ -34,7 +35,7 @@ class Question(Lines):
 class ConfirmDialog(ModalScreen[bool]):
     """Asks; the result is True only for `y`. Enter does not confirm: it is pressed too easily."""
 
-    CSS_PATH = "../styles/dialog.tcss"
+    CSS_PATH = style_sheet("dialog")
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "Yes"),

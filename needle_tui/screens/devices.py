@@ -13,6 +13,7 @@ from needle.units import age_text
 from needle_tui.marks import marks
 from needle_tui.screens.base import NeedleScreen
 from needle_tui.text import column, fit, indented, inert, wrapped
+from needle_tui.theme import style_sheet
 from needle_tui.widgets.device_list import DeviceList
 from needle_tui.widgets.help_line import HelpLine
 from needle_tui.widgets.key_bar import KeyBar
@@ -133,7 +134,7 @@ def problem_lines(problem: Problem, width: int) -> list[Content]:
 class DevicesScreen(NeedleScreen):
     """The whole inventory."""
 
-    CSS_PATH = "../styles/devices.tcss"
+    CSS_PATH = style_sheet("devices")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("r,f6", "app.probe", "Probe again")]
 
     def compose(self) -> ComposeResult:

@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from needle_tui.text import column
+from needle_tui.theme import style_sheet
 from needle_tui.widgets.key_bar import key_name
 from needle_tui.widgets.lines import Lines
 
@@ -41,7 +42,7 @@ class KeyList(Lines):
 class HelpScreen(ModalScreen[None]):
     """A sheet of keys over the screen it belongs to."""
 
-    CSS_PATH = "../styles/dialog.tcss"
+    CSS_PATH = style_sheet("dialog")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,enter", "dismiss", "Close")]
 
     def __init__(self, bindings: Mapping[str, ActiveBinding]) -> None:

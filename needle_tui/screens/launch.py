@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 
 from needle.config import FinetuneSettings, Value, from_json
 from needle_tui.screens.base import NeedleScreen
+from needle_tui.theme import style_sheet
 from needle_tui.widgets.form_picture import FormPicture
 from needle_tui.widgets.help_line import HelpLine
 from needle_tui.widgets.key_bar import KeyBar
@@ -24,8 +25,7 @@ WELCOME = "^s starts this run. Tab goes to the settings; F3 gives every reason i
 class LaunchScreen(NeedleScreen):
     """Painted first as a picture of its form; the board with the real one follows at once."""
 
-    CSS_PATH = "../styles/launch.tcss"
-    paints_in_steps = True
+    CSS_PATH = style_sheet("launch")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s,f5", "start", "Start", priority=True),
         Binding("ctrl+y", "copy_command", "Copy command", priority=True),
@@ -50,22 +50,18 @@ class LaunchScreen(NeedleScreen):
         yield HelpLine(WELCOME)
         yield KeyBar()
 
-    def on_mount(self) -> None:
-        """Paint, then make the form."""
-        self.call_after_refresh(self._furnish)
-
-    async def _furnish(self) -> None:
-        """Put the board where its picture is, then let the app look at the machine."""
+    async def furnish(self) -> None:
+        """Put the board with the real form where its picture is."""
+        if self._board is not None:
+            return
         from needle_tui.widgets.launch_board import LaunchBoard
 
-        board = LaunchBoard(self._values)
+        self._board = LaunchBoard(self._values)
         with self.app.batch_update():
-            await self.mount(board, after=self.query_one(FormPicture))
+            await self.mount(self._board, after=self.query_one(FormPicture))
             await self.query_one(FormPicture).remove()
-        self._board = board
-        self.cockpit.begin_background_work()
         if self._wants_start:
-            board.begin()
+            self._board.begin()
 
     async def load_settings(self, task: str, values: Mapping[str, Value]) -> None:
         """Put another run's settings into the form. A setting unknown to this version is an error."""

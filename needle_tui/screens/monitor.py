@@ -24,6 +24,7 @@ from needle_tui.moment import Moment
 from needle_tui.screens.base import NeedleScreen
 from needle_tui.screens.reasons import ReasonsScreen
 from needle_tui.screens.stop import StopDialog
+from needle_tui.theme import style_sheet
 from needle_tui.widgets.decision_list import DecisionList
 from needle_tui.widgets.device_use import DeviceUse
 from needle_tui.widgets.empty_note import EmptyNote
@@ -49,7 +50,7 @@ NO_RUN = (
 class MonitorScreen(NeedleScreen):
     """Header, charts, numbers, devices, facts and log of one run."""
 
-    CSS_PATH = "../styles/monitor.tcss"
+    CSS_PATH = style_sheet("monitor")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "stop", "Stop"),
         Binding("c", "checkpoint", "Checkpoint now"),

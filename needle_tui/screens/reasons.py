@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 
 from needle.runs.record import Decision, Plan
 from needle_tui.text import indented, inert, wrapped
+from needle_tui.theme import style_sheet
 from needle_tui.widgets.decision_list import DecisionList
 from needle_tui.widgets.environment_list import CommandLine, EnvironmentList
 from needle_tui.widgets.lines import Lines
@@ -41,7 +42,7 @@ class RejectedList(Lines):
 class ReasonsScreen(ModalScreen[None]):
     """Every decision, what was rejected, every variable, the memory bill and the command."""
 
-    CSS_PATH = "../styles/dialog.tcss"
+    CSS_PATH = style_sheet("dialog")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f3,enter", "dismiss", "Close")]
 
     def __init__(self, decisions: Named, plan: Plan) -> None:

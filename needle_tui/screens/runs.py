@@ -22,6 +22,7 @@ from needle_tui.run_filter import filtered
 from needle_tui.screens.base import NeedleScreen
 from needle_tui.screens.confirm import ConfirmDialog
 from needle_tui.screens.stop import StopDialog
+from needle_tui.theme import style_sheet
 from needle_tui.widgets.empty_note import EmptyNote
 from needle_tui.widgets.form_field import ValueInput
 from needle_tui.widgets.help_line import HelpLine
@@ -40,7 +41,7 @@ NO_MATCH = ("No run matches the filter.", "Esc shows all. Words, or state=failed
 class RunsScreen(NeedleScreen):
     """The fleet, its filter, and what can be done to one run."""
 
-    CSS_PATH = "../styles/runs.tcss"
+    CSS_PATH = style_sheet("runs")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter"),
         Binding("s", "stop", "Stop"),

@@ -21,6 +21,7 @@ from needle.runs.state import Status
 from needle_tui.marks import marks
 from needle_tui.phases import look_of, phase_text
 from needle_tui.text import indented, inert, wrapped
+from needle_tui.theme import style_sheet
 from needle_tui.widgets.key_bar import key_items
 from needle_tui.widgets.lines import Lines
 
@@ -63,7 +64,7 @@ class StopProgress(Lines):
 class StopDialog(ModalScreen[None]):
     """Asks once; `s` again does not wait for the step."""
 
-    CSS_PATH = "../styles/dialog.tcss"
+    CSS_PATH = style_sheet("dialog")
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "stop", "Stop and save"),

@@ -19,13 +19,13 @@ class FormPicture(Lines):
 
     def __init__(self, task: type[RunSettings], values: Mapping[str, Value]) -> None:
         super().__init__(id="form-picture")
-        self._settings_task = task
+        self._groups = grouped_lines(task)
         self._values = values
 
     def lines(self, width: int) -> list[Content]:
         """Each line of the form where the form will have it."""
         found: list[Content] = []
-        for group in grouped_lines(self._settings_task):
+        for group in self._groups:
             shown = [fields for fields in group if not is_advanced(fields)]
             cells = [self._line(fields, width) for fields in shown]
             found += [*cells, Content()] if cells and not self.screen.has_class("-short") else cells

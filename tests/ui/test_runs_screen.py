@@ -76,7 +76,7 @@ async def test_enter_opens_the_run_in_monitor(
         await until(pilot, lambda: app.rows, "listing the runs")
         await pilot.press("down", "enter")
         await until(pilot, lambda: "second" in screen_text(app).splitlines()[1], "the second run on Monitor")
-        assert app.current_mode == "monitor"
+        assert app.open_name == "monitor"
 
 
 async def test_removing_asks_says_what_goes_and_removes_only_that(
@@ -127,7 +127,7 @@ async def test_read_only_refuses_to_change_anything(
         await until(pilot, lambda: app.rows, "listing the runs")
         await pilot.press("s", "x")
         await pilot.pause()
-        assert app.current_mode == "runs"
+        assert app.open_name == "runs"
         assert not isinstance(app.screen, StopDialog | ConfirmDialog)
         assert "read-only" in screen_text(app).splitlines()[0]
 
