@@ -73,7 +73,7 @@ def train_step(
         return total / jnp.maximum(count, 1)
 
     loss, gradient = jax.value_and_grad(mean_loss)(state.adapter)
-    grad_norm = optax.global_norm(gradient)
+    grad_norm = global_norm(gradient)
     updates, moments = optimizer.transform.update(gradient, state.optimizer, state.adapter)
     finite = state.finite & jnp.isfinite(loss) & jnp.isfinite(grad_norm)
     updated = TrainState(state.step + 1, optax.apply_updates(state.adapter, updates), moments, finite)
@@ -87,3 +87,10 @@ def evaluate_batch(
 ) -> tuple[jax.Array, jax.Array]:
     """(sum of cross entropies, number of targets) of one batch, to be added up over the validation set."""
     return loss_sums(adapter, base, jax.tree.map(lambda leaf: leaf[index], batches))
+
+
+def global_norm(tree: Adapter) -> jax.Array:
+    """The length of all leaves as one vector, (). Optax has it under another name in each version."""
+    return jnp.sqrt(
+        sum((jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)), start=jnp.asarray(0.0))
+    )
