@@ -43,24 +43,23 @@ def judge(
     inventory: Inventory | None,
     inherited: Mapping[str, str],
     *,
-    looking: bool = False,
+    stale: frozenset[str] = frozenset(),
 ) -> Outcome:
-    """Problems, remarks and plan of these values; `looking` while the files are being looked at again."""
+    """Problems, remarks and plan of these values. `stale` settings changed after the files were looked at."""
     problems = check(FinetuneSettings, values)
     remarks: dict[str, str] = {}
-    if facts is not None and not looking:
-        file_problems = {name: text for name, text in facts.problems.items() if name in FILE_FIELDS}
-        problems = {**file_problems, **problems}
+    if facts is not None:
+        known = {name: text for name, text in facts.problems.items() if name in FILE_FIELDS - stale}
+        problems = {**known, **problems}
         remarks = _remarks(facts)
-    if looking:
-        remarks = {"data": "looking…"}
+    remarks.update(dict.fromkeys(stale, "looking…"))
     settings = _settings(values)
     if settings is None:
         return Outcome(problems, remarks, missing=_missing(problems))
     if facts is None or inventory is None:
         waiting = "looking at the files…" if facts is None else "looking at this machine…"
         return Outcome(problems, remarks, settings, missing=waiting)
-    return _planned(settings, facts, inventory, inherited, problems, remarks, looking=looking)
+    return _planned(settings, facts, inventory, inherited, problems, remarks, looking=bool(stale))
 
 
 def _planned(

@@ -110,17 +110,22 @@ class LaunchBoard(Horizontal):
         facts = self._facts_message.facts if self._facts_message else None
         app = self.cockpit
         self.outcome = judge(
-            self.form.values, facts, app.inventory, app.context.environment, looking=self._is_stale()
+            self.form.values, facts, app.inventory, app.context.environment, stale=self._stale()
         )
         self._show(self.outcome)
         self._start_if_wanted()
 
-    def _is_stale(self) -> bool:
-        """Whether the files were looked at for other values than these."""
+    @property
+    def is_looking(self) -> bool:
+        """Whether what is known of the files is of other values than these."""
+        return self._facts_message is None or bool(self._stale())
+
+    def _stale(self) -> frozenset[str]:
+        """Settings whose files were looked at with another value than they have now."""
         if self._facts_message is None:
-            return False
-        values = self.form.values
-        return any(values[name] != self._facts_message.values[name] for name in FILE_FIELDS)
+            return frozenset()
+        values, looked_at = self.form.values, self._facts_message.values
+        return frozenset(name for name in FILE_FIELDS if values[name] != looked_at[name])
 
     def _look(self) -> None:
         """Have the files looked at in the background, once for these values."""
@@ -213,7 +218,7 @@ class LaunchBoard(Horizontal):
         if self.outcome.problems:
             self._wants_start = False
             return f"Cannot start: {self.outcome.missing}"
-        if self.outcome.plan is None or self._is_stale():
+        if self.outcome.plan is None or self.is_looking:
             return f"Starts in a moment: {self.outcome.missing or 'looking at the files…'}"
         chosen = self.outcome.plan.backend
         if self.cockpit.is_being_probed(chosen.choice) and not force:

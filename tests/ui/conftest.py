@@ -84,11 +84,13 @@ def cockpit(context: Context) -> Callable[..., NeedleApp]:
 def until() -> Until:
     """Wait for a condition while the app goes on; fails with words when it does not come true."""
 
-    async def wait(pilot: Pilot[Any], condition: Callable[[], object], what: str) -> None:
-        deadline = monotonic() + 20
+    async def wait(
+        pilot: Pilot[Any], condition: Callable[[], object], what: str, within_s: float = 20.0
+    ) -> None:
+        deadline = monotonic() + within_s
         while not condition():
             if monotonic() > deadline:
-                pytest.fail(f"{what} did not happen within 20 s")
+                pytest.fail(f"{what} did not happen within {within_s:g} s")
             await pilot.pause(0.02)
         await pilot.pause()
 

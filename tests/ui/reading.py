@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
-
-from textual.pilot import Pilot
 
 from needle_tui.app import NeedleApp
 
-Until = Callable[[Pilot[Any], Callable[[], object], str], Awaitable[None]]
-"""Waits for a condition while the app goes on; the text says what was waited for."""
+Until = Callable[..., Awaitable[None]]
+"""`until(pilot, condition, what, within_s=20)` waits for a condition while the app goes on."""
 
 
 def screen_text(app: NeedleApp) -> str:
