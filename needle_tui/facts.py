@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from needle.runs.events import Event
 from needle.runs.record import Decision, RunRequest
@@ -14,7 +15,7 @@ def facts_of(request: RunRequest, events: Sequence[Event]) -> tuple[tuple[str, D
     plan, backend, data = request.plan, _last(events, "backend"), _last(events, "data")
     compiled = _last(events, "compiled")
     found = [
-        ("Backend", _with_choice(plan.backend, _words(backend, "platform", "device"))),
+        ("Backend", _with_choice(plan.backend, _device_words(backend))),
         ("Attention", _with_choice(plan.kernel, _words(backend, "kernel"))),
         ("Precision", _with_choice(plan.precision, _words(backend, "precision"))),
         ("Data set", plan.placement),
@@ -28,6 +29,9 @@ def facts_of(request: RunRequest, events: Sequence[Event]) -> tuple[tuple[str, D
         found.append(
             ("Compiled", Decision(f"in {duration_text(seconds)}" if seconds >= 1 else "in under 1s", jax))
         )
+    results = results_of(events)
+    if results:
+        found.append(("Result", Decision(Path(results[0]).name, results[0])))
     return tuple(found)
 
 
@@ -39,19 +43,18 @@ def results_of(events: Sequence[Event]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in reversed(paths) if path))
 
 
-def warnings_of(events: Sequence[Event]) -> tuple[str, ...]:
-    """What the trainer warned of, and how many steps were not finite."""
-    found = [str(event.get("message", "")) for event in events if event.get("kind") == "warning"]
-    nonfinite = sum(event.get("kind") == "nonfinite" for event in events)
-    return (*([f"{nonfinite} steps were not finite"] if nonfinite else []), *found)
-
-
 def _last(events: Sequence[Event], kind: str) -> Event:
     return next((event for event in reversed(events) if event.get("kind") == kind), {})
 
 
 def _words(event: Event, *names: str) -> str:
     return ", ".join(str(event[name]) for name in names if event.get(name))
+
+
+def _device_words(backend: Event) -> str:
+    """`cuda, NVIDIA H200`; a CPU that calls itself cpu is said once."""
+    words = dict.fromkeys(str(backend[name]) for name in ("platform", "device") if backend.get(name))
+    return ", ".join(words)
 
 
 def _with_choice(planned: Decision, found: str) -> Decision:

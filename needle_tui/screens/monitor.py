@@ -138,7 +138,10 @@ class MonitorScreen(NeedleScreen):
                 await asyncio.sleep(POLL_S if is_live else ENDED_POLL_S)
 
     def _show(self, moment: Moment) -> None:
+        ended = self.moment is not None and self.moment.is_live and not moment.is_live
         self.moment = moment
+        if ended:
+            self.cockpit.look_at_runs()
         self.query_one(RunHeader).show(moment)
         self.query_one(NumbersPanel).show(moment)
         self.query_one(DeviceUse).show(moment)

@@ -126,6 +126,7 @@ def stop_stages(events: list[Event]) -> tuple[Event, ...]:
 
 
 def _stage_lines(stage: Event, width: int) -> list[Content]:
-    words = wrapped(inert(f"{stage.get('stage', '')}: {stage.get('message', '')}".strip(": ")), width - 2)
+    """What was done, in the supervisor's words; the stage's own name where it said none."""
+    words = wrapped(inert(str(stage.get("message") or stage.get("stage") or "asked")), width - 2)
     first = Content.assemble((f"{marks().good} ", "$accent"), words[0])
     return [first, *indented(words[1:], 2, "")]

@@ -30,7 +30,7 @@ class DeviceList(Lines):
     def show(self, inventory: Inventory | None, *, chosen_platform: str, probing: bool) -> None:
         """Devices as known now; `probing` while children are still asking."""
         self._inventory, self._chosen, self._probing = inventory, chosen_platform, probing
-        self.border_subtitle = "probing…" if probing else ""
+        self.border_title = "Devices, being probed…" if probing else "Devices"
         self.update_lines()
 
     def lines(self, width: int) -> list[Content]:

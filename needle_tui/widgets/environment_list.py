@@ -59,7 +59,7 @@ def _variable_lines(variable: Variable, width: int, *, dense: bool) -> list[Cont
     name = inert(variable.name)
     value = f"{name}={inert(variable.value)}" if variable.value is not None else f"unset {name}"
     role = "$accent" if variable.kept else ""
-    words = ("yours: " if variable.kept else "") + inert(variable.reason)
+    words = inert(variable.reason)
     room = width - 2 - cell_len(value) - 2
     if dense or len(words) <= room:
         head = Content.assemble("  ", (fit(value, width - 2), role))

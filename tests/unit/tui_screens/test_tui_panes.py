@@ -68,11 +68,11 @@ def test_a_decision_shows_its_reason_on_the_same_line_or_below() -> None:
 
 def test_a_variable_of_the_persons_own_is_shown_as_kept() -> None:
     pane = EnvironmentList()
-    kept = Variable("XLA_FLAGS", "--x", "set before needle started", kept=True)
+    kept = Variable("XLA_FLAGS", "--x", "yours, kept: set before needle started", kept=True)
     removed = Variable("JAX_PLATFORM_NAME", None, "deprecated; JAX_PLATFORMS says it")
     pane.show((kept, removed), dense=False)
     text = plain(pane, 70)
-    assert "XLA_FLAGS=--x  yours: set before needle started" in text
+    assert "XLA_FLAGS=--x  yours, kept: set before needle started" in text
     assert "unset JAX_PLATFORM_NAME" in text
 
 
