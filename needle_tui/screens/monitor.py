@@ -153,7 +153,9 @@ class MonitorScreen(NeedleScreen):
     def _show_charts(self, moment: Moment) -> None:
         end = float(moment.total) if self._x_axis == "step" and moment.total and moment.is_live else None
         marks = [(float(step), "resumed") for step in moment.attempt_starts] if self._x_axis == "step" else []
-        for chart, names in ((self.loss_chart, LOSSES), (self.metric_chart, (self._metric,))):
+        # A moment may have been taken for the metric that was shown before.
+        metrics = (self._metric,) if self._metric in moment.series else ()
+        for chart, names in ((self.loss_chart, LOSSES), (self.metric_chart, metrics)):
             chart.set_x_axis(self._x_axis, X_AXES[self._x_axis], end)
             for name in names:
                 chart.show_series(moment.series[name], self._x_axis)
