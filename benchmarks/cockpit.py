@@ -96,11 +96,8 @@ def _opening(environment: dict[str, str], folder: str, runs: Path, points: int) 
         terminal.wait_for("Keys", 30)
         answered = time.perf_counter() - pressed
         memory = psutil.Process(terminal.pid).memory_info().rss / 2**20
-        print(
-            f"| {points:,} points | first screen {first:.2f} s | complete {complete:.2f} s | key {answered:.2f} s | "
-            f"{memory:.0f} MiB |",
-            flush=True,
-        )
+        cells = (f"{points:,} points", f"first screen {first:.2f} s", f"complete {complete:.2f} s")
+        print("|", " | ".join((*cells, f"key {answered:.2f} s", f"{memory:.0f} MiB")), "|", flush=True)
 
 
 def _live(environment: dict[str, str], folder: str, runs: Path, seconds: float) -> None:

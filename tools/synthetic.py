@@ -1,4 +1,4 @@
-"""Runs without training: recorded ones of any length, and live ones at a chosen pace, under the real supervisor."""
+"""Runs without training: recorded ones of any length, and live ones at a chosen pace under a supervisor."""
 
 from __future__ import annotations
 

@@ -75,7 +75,9 @@ class Terminal:
         deadline = time.perf_counter() + within_s
         while text not in self.text():
             if time.perf_counter() > deadline:
-                raise TimeoutError(f"{text!r} did not appear within {within_s:g} s; the screen:\n{self.text()}")
+                raise TimeoutError(
+                    f"{text!r} did not appear within {within_s:g} s; the screen:\n{self.text()}"
+                )
             self.pump(0.05)
         return time.perf_counter() - self.started
 
