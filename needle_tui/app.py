@@ -73,8 +73,9 @@ class NeedleApp(App[int]):
             self.add_mode(name, partial(make_screen, name, self))
         for theme in THEMES.values():
             self.register_theme(theme)
-        # Not yet watched: there is nothing on the screen that a change of theme would have to restyle.
+        # Set without its watcher, which would have every style parsed again before the first paint.
         self.set_reactive(NeedleApp.theme, theme_for(context.environment).name)
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def post_display_hook(self) -> None:
         """The first paint is out: everything that it must not wait for may begin."""

@@ -109,7 +109,7 @@ def _remarks(facts: FinetuneFacts) -> dict[str, str]:
         if over:
             remarks["max_len"] = f"{over} longer"
     if facts.base is not None:
-        remarks["checkpoint"] = f"{count_text(facts.base.parameter_count)} parameters"
+        remarks["checkpoint"] = f"{count_text(facts.base.parameter_count)} params"
     return remarks
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from needle.devices.inventory import Backend, Device, Host, Inventory
 
 _NAME_WIDTH = 8
+_AMOUNT_WIDTH = 14
 
 
 class DeviceList(Lines):
@@ -68,14 +69,16 @@ def _line(chosen: bool, name: str, kind: str, memory: tuple[int, int] | None, wi
         kind_width = max(0, width - _NAME_WIDTH - 2)
         return Content.assemble(mark, column(inert(name), _NAME_WIDTH), column(inert(kind), kind_width))
     used, total = memory
-    bar_width = 12 if width >= 52 else 8
-    kind_width = max(0, width - 2 - _NAME_WIDTH - bar_width - 15 - 1)
+    bar_width = 12 if width >= 52 else 6
+    kind_width = max(0, width - 2 - _NAME_WIDTH - bar_width - _AMOUNT_WIDTH - 1)
+    if len(kind) > kind_width:
+        kind = kind.removeprefix("NVIDIA ").removeprefix("AMD ")
     return Content.assemble(
         mark,
         column(inert(name), _NAME_WIDTH),
         column(inert(kind), kind_width) + " ",
         memory_bar(bar_width, used / total if total else 0.0),
-        of_text(used, total).rjust(15),
+        of_text(used, total).rjust(_AMOUNT_WIDTH),
     )
 
 

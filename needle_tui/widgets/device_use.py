@@ -73,5 +73,5 @@ def _memory_line(name: str, used: int, total: int, width: int) -> Content:
 
 
 def _process_line(sample: SystemSample, width: int) -> Content:
-    words = f"{bytes_text(sample.process_bytes)}, {sample.process_cpu_percent:.0f} % of a core"
+    words = f"{bytes_text(sample.process_bytes)}, {sample.process_cpu_percent:.0f} % cpu"
     return Content.assemble(("  " + column("trainer", _NAME), "$muted"), fit(words, width - 2 - _NAME))

@@ -104,6 +104,7 @@ class ValueInput(Input):
 
     DEFAULT_CSS = """
     ValueInput { border: none; height: 1; padding: 0; background: $surface; }
+    TextField > ValueInput { width: 1fr; }
     ValueInput:focus { border: none; background: $panel; background-tint: $foreground 0%; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -119,24 +120,23 @@ class ValueInput(Input):
 class TextField(FormField):
     """A setting typed as text: numbers, names and paths."""
 
-    DEFAULT_CSS = f"""
-    TextField > ValueInput {{ margin: 0 1 0 {LABEL_WIDTH}; width: 1fr; }}
-    TextField.-remark > ValueInput {{ margin: 0 {REMARK_WIDTH + 1} 0 {LABEL_WIDTH}; }}
-    """
-
     def compose(self) -> ComposeResult:
         """The text box; everything around it is drawn by the field."""
-        yield ValueInput(self.value)
+        box = ValueInput(self.value)
+        box.styles.margin = (0, 1, 0, LABEL_WIDTH)
+        yield box
 
     def first_line(self, width: int) -> Content:
         """Label and, at the right of the box, the remark."""
-        space = max(0, width - LABEL_WIDTH - cell_len(self._remark))
+        space = max(0, width - LABEL_WIDTH - cell_len(self._remark) - 1)
         return Content.assemble(self.label(), " " * space, (self._remark, "$muted"))
 
     def show(self, *, problem: str = "", remark: str = "") -> None:
         """Mark the field; the box makes room for a remark."""
-        remark = fit(remark, REMARK_WIDTH)
-        self.set_class(bool(remark), "-remark")
+        remark = fit(inert(remark), REMARK_WIDTH)
+        if remark != self._remark:
+            room = cell_len(remark) + 2 if remark else 1
+            self.query_one(ValueInput).styles.margin = (0, room, 0, LABEL_WIDTH)
         super().show(problem=problem, remark=remark)
 
     def set_value(self, value: str) -> None:

@@ -150,7 +150,7 @@ class LaunchBoard(Horizontal):
     def _show(self, outcome: Outcome) -> None:
         app, plan, dense = self.cockpit, outcome.plan, self.app.size.height < 30
         self.form.show_problems(outcome.problems, outcome.remarks)
-        self.query_one(MemoryPanel).show(plan.memory if plan else None)
+        self.query_one(MemoryPanel).show(plan.memory if plan else None, dense=dense)
         chosen = plan.backend.choice if plan else ""
         self.query_one(DeviceList).show(app.inventory, chosen_platform=chosen, probing=app.probing)
         decisions = decisions_of(plan) if plan else ()

@@ -19,10 +19,11 @@ class MemoryPanel(Lines):
         super().__init__(id="memory", classes="panel")
         self.border_title = "Memory"
         self._bill: MemoryBill | None = None
+        self._dense = False
 
-    def show(self, bill: MemoryBill | None) -> None:
-        """A new bill, or None while the data or the base is not known."""
-        self._bill = bill
+    def show(self, bill: MemoryBill | None, *, dense: bool = False) -> None:
+        """A new bill, or None while the data or the base is not known. `dense` leaves the parts out."""
+        self._bill, self._dense = bill, dense
         self.border_title = f"Memory: {bill.where}" if bill else "Memory"
         self.update_lines()
 
@@ -30,7 +31,8 @@ class MemoryPanel(Lines):
         """Parts, bar, verdict."""
         if self._bill is None:
             return [Content.assemble(("  known once the data and the base are", "$muted"))]
-        return [*_parts(self._bill.parts, width), _bar(self._bill, width), _verdict(self._bill, width)]
+        parts = [] if self._dense else _parts(self._bill.parts, width)
+        return [*parts, _bar(self._bill, width), _verdict(self._bill, width)]
 
 
 def _parts(parts: tuple[MemoryPart, ...], width: int) -> list[Content]:
@@ -54,17 +56,18 @@ def _bar(bill: MemoryBill, width: int) -> Content:
 
 
 def _verdict(bill: MemoryBill, width: int) -> Content:
-    """`✓ fits   1.2 GiB of 31 GiB   (estimate)`; what is short is said in bytes."""
-    about = "about " if bill.estimated else ""
-    need = f"needs {about}{bytes_text(bill.total_bytes)}"
+    """`✓ fits  about 1.2 GiB of 31 GiB free`; what is short is said in bytes."""
+    need = ("about " if bill.estimated else "") + bytes_text(bill.total_bytes)
     if bill.fits is None:
-        return Content.assemble(("  ? ", "$warning"), fit(need, width - 4))
-    free = bill.limit_bytes - bill.used_by_others_bytes
-    have = f"{bytes_text(free)} free of {bytes_text(bill.limit_bytes)}"
+        return Content.assemble((f"  {marks().unchosen} ", "$warning"), fit(f"needs {need}", width - 4))
+    free = max(0, bill.limit_bytes - bill.used_by_others_bytes)
+    have = f"{need} of {bytes_text(free)}"
+    phrasings = (f"{have} free, {bytes_text(bill.limit_bytes)} in all", f"{have} free", have)
     if bill.fits:
-        return Content.assemble(
-            (f"  {marks().good} fits  ", "$success bold"), (fit(f"{need}, {have}", width - 10), "$foreground")
-        )
-    short = bytes_text(bill.total_bytes - free)
-    text = fit(f"by {short}: {need}, {have}", width - 18)
-    return Content.assemble((f"  {marks().bad} does not fit ", "$error bold"), (text, "$error"))
+        words = next((one for one in phrasings if len(one) <= width - 10), have)
+        return Content.assemble((f"  {marks().good} fits  ", "$success bold"), fit(words, width - 10))
+    short = f"{bytes_text(bill.total_bytes - free)} short"
+    words = next((f"{short}: {one}" for one in phrasings if len(one) + len(short) + 2 <= width - 18), short)
+    return Content.assemble(
+        (f"  {marks().bad} does not fit  ", "$error bold"), (fit(words, width - 18), "$error")
+    )

@@ -186,4 +186,4 @@ async def test_the_plan_of_a_run_is_given_in_full(
         await until(pilot, lambda: "finished" in screen_text(app), "the run")
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, ReasonsScreen), "the reasons")
-        await until(pilot, lambda: "the fastest that is right here" in screen_text(app), "the reason in full")
+        await until(pilot, lambda: "packed segments: the" in screen_text(app), "the reason in full")
