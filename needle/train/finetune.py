@@ -175,7 +175,8 @@ def _finish(session: Session, end: LoopEnd) -> Ending:
 
 def _save(session: Session, state: TrainState) -> None:
     directory = states.save(session.checkpoints, state, session.inputs.digests)
-    session.recorder.checkpoint(int(state.step), directory)
+    if directory is not None:
+        session.recorder.checkpoint(int(state.step), directory)
 
 
 def _save_adapter(session: Session, state: TrainState) -> None:

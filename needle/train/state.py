@@ -55,15 +55,16 @@ class Manifest(msgspec.Struct, frozen=True):
     version: int = 1
 
 
-def save(checkpoints: Path, state: TrainState, inputs: dict[str, str], *, keep: int = 2) -> Path:
+def save(checkpoints: Path, state: TrainState, inputs: dict[str, str], *, keep: int = 2) -> Path | None:
     """Write one complete checkpoint, then remove all but the newest `keep`. Returns its directory.
 
-    A step that is there already, whole, is left as it is: a step's state is a function of its number.
+    Returns None and writes nothing when the step is there already, whole: its state is a function of its
+    number.
     """
     step = int(state.step)
     final, partial = checkpoints / f"step-{step:08d}", checkpoints / f"{_PARTIAL}step-{step:08d}"
     if is_whole(final):
-        return final
+        return None
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     tensors = partial / _TENSORS
@@ -151,7 +152,9 @@ def _unflatten(tensors: dict[str, np.ndarray], step: int, like: TrainState) -> T
 
     count = jnp.asarray(step, jnp.int32)
     optimizer = optax.tree_utils.tree_set(like.optimizer, mu=tree("adam/mu"), nu=tree("adam/nu"), count=count)
-    return TrainState(count, tree("adapter"), optimizer, jnp.asarray(True))
+    state = TrainState(count, tree("adapter"), optimizer, jnp.asarray(True))
+    # Each leaf gets a buffer of its own: a step takes the state's memory, and none can be taken twice.
+    return jax.tree.map(jnp.array, state)
 
 
 def _check_leaves(directory: Path, tensors: dict[str, np.ndarray], like: TrainState) -> None:

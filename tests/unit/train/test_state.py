@@ -9,7 +9,7 @@ import pytest
 from needle.errors import RunError
 from needle.train import state as states
 from needle.train.optimizer import make_optimizer
-from needle.train.state import TrainState, load, newest, save
+from needle.train.state import TrainState, load, newest
 from needle.train.step import initial_state
 
 INPUTS = {"the data": "d1", "the base model": "b1"}
@@ -31,6 +31,13 @@ def after(steps: int) -> TrainState:
     return state
 
 
+def save(checkpoints: Path, state: TrainState, inputs: dict[str, str]) -> Path:
+    """Save, where that must write something."""
+    directory = states.save(checkpoints, state, inputs)
+    assert directory is not None
+    return directory
+
+
 def assert_same(one: TrainState, other: TrainState) -> None:
     assert jax.tree.structure(one) == jax.tree.structure(other)
     for left, right in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
@@ -41,6 +48,12 @@ def assert_same(one: TrainState, other: TrainState) -> None:
 def test_a_state_comes_back_bit_for_bit(tmp_path: Path) -> None:
     directory = save(tmp_path, after(3), INPUTS)
     assert_same(load(directory, fresh(), INPUTS), after(3))
+
+
+def test_a_loaded_state_can_be_taken_over_by_a_step(tmp_path: Path) -> None:
+    loaded = load(save(tmp_path, after(2), INPUTS), fresh(), INPUTS)
+    taken = jax.jit(lambda state: jax.tree.map(lambda leaf: leaf, state), donate_argnums=0)(loaded)
+    assert_same(taken, after(2))
 
 
 def test_the_names_on_disk_are_ours_and_stay(tmp_path: Path) -> None:
@@ -95,7 +108,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path: Path, 
 def test_saving_a_whole_step_again_leaves_it_and_saving_a_damaged_one_replaces_it(tmp_path: Path) -> None:
     tensors = save(tmp_path, after(2), INPUTS) / "state.safetensors"
     inode = tensors.stat().st_ino
-    save(tmp_path, after(2), INPUTS)
+    assert states.save(tmp_path, after(2), INPUTS) is None
     assert tensors.stat().st_ino == inode
     tensors.write_bytes(b"broken")
     assert_same(load(save(tmp_path, after(2), INPUTS), fresh(), INPUTS), after(2))
