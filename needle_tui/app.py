@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from rich.console import RenderableType
 from textual import work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -22,6 +23,7 @@ from textual.screen import Screen
 from needle_tui.background import in_background
 from needle_tui.context import Context
 from needle_tui.messages import BackendKnown, InventoryKnown
+from needle_tui.narrow_update import narrowed
 from needle_tui.screens.base import NeedleScreen
 from needle_tui.theme import FALLBACK_VARIABLES, THEMES, style_sheet, theme_for
 
@@ -95,6 +97,9 @@ class NeedleApp(App[int]):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own colours, for themes that do not know them."""
         return FALLBACK_VARIABLES
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        super()._display(screen, narrowed(renderable))
 
     def get_default_screen(self) -> Screen[None]:
         """The first screen. As the app's default one it is painted without parsing every style again."""

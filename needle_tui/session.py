@@ -11,6 +11,8 @@ from collections.abc import MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from needle_tui.terminal import has_256_colours
+
 if TYPE_CHECKING:
     from needle_tui.app import NeedleApp
 
@@ -33,9 +35,15 @@ def open_cockpit(runs: Path | None, *, start: str, run: Path | None, read_only: 
 
 
 def prepare_environment(environment: MutableMapping[str, str]) -> None:
-    """Before Textual is imported: a dropped SSH link would leave the far terminal in Kitty's key mode."""
+    """Before Textual is imported.
+
+    A dropped SSH link would leave the far terminal in Kitty's key mode. Our colours are those of the
+    256-colour cube, and naming one of them takes half the bytes of spelling it out.
+    """
     if environment.get("SSH_CONNECTION"):
         environment.setdefault("TEXTUAL_DISABLE_KITTY_KEY", "1")
+    if has_256_colours(environment):
+        environment.setdefault("TEXTUAL_COLOR_SYSTEM", "256")
 
 
 async def _session(app: NeedleApp) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from textual.theme import Theme
 
+from needle_tui.terminal import has_256_colours
+
 DARK = Theme(
     name="needle-dark",
     primary="#5fafd7",
@@ -126,16 +128,9 @@ def theme_for(environment: Mapping[str, str]) -> Theme:
     asked = environment.get("NEEDLE_THEME", "")
     if asked in THEMES:
         return THEMES[asked]
-    if not _has_256_colours(environment):
+    if not has_256_colours(environment):
         return ANSI
     return LIGHT if _background_is_light(environment.get("COLORFGBG", "")) else DARK
-
-
-def _has_256_colours(environment: Mapping[str, str]) -> bool:
-    term = environment.get("TERM", "")
-    return (
-        environment.get("COLORTERM", "") in ("truecolor", "24bit") or "256color" in term or "direct" in term
-    )
 
 
 def _background_is_light(colorfgbg: str) -> bool:

@@ -35,7 +35,7 @@ from needle_tui.widgets.run_chart import X_AXES, RunChart
 from needle_tui.widgets.run_header import RunHeader
 from needle_tui.widgets.top_bar import TopBar
 
-POLL_S = 0.25
+POLL_S = 0.5
 ENDED_POLL_S = 1.0
 LOSSES = ("loss", "val_loss")
 METRIC_TITLES = {"step_ms": "Step time, ms", "lr": "Learning rate", "grad_norm": "Gradient norm"}
