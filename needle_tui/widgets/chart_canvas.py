@@ -123,7 +123,7 @@ class _Rows:
         """Rows (n,) of values (n,), NaN for NaN; far outside the limits all rows are the same."""
         with np.errstate(over="ignore"):
             share = (values - self._low) / self._span
-        return np.clip((1 - share) * self._last, -_TALL, _TALL)
+        return (1 - np.clip(share, -_TALL, _TALL)) * self._last
 
 
 def _bridge(columns: Columns, rows: _Rows, top: Floats, bottom: Floats, drawn: Bools) -> Bools:

@@ -141,7 +141,7 @@ def _columns(chart: Chart, count: int) -> _Drawn:
 def _value_range(drawn: _Drawn) -> tuple[float, float]:
     """Least and greatest drawable value in the window; infinite the wrong way round when there is none."""
     low, high = float("inf"), float("-inf")
-    for columns in drawn.raw:
+    for columns in (*drawn.raw, *drawn.lines):
         if np.isfinite(columns.low).any():
             low = min(low, float(np.nanmin(columns.low)))
             high = max(high, float(np.nanmax(columns.high)))
@@ -205,8 +205,8 @@ def _draw_cursor(canvas: Canvas, chart: Chart, drawn: _Drawn, limits: Limits) ->
 
 
 def _cell_row(value: float, limits: Limits, canvas: Canvas) -> int:
-    dot = round((1 - limits.share(value)) * (canvas.dot_rows - 1))
-    return min(max(dot, 0), canvas.dot_rows - 1) // canvas.glyphs.dot_rows
+    share = min(max(limits.share(value), 0.0), 1.0)
+    return round((1 - share) * (canvas.dot_rows - 1)) // canvas.glyphs.dot_rows
 
 
 def _cell_column(x: float, limits: Limits, width: int) -> int | None:

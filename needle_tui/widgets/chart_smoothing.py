@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from needle_tui.widgets.chart_axis import LARGEST
+
 Floats = NDArray[np.float64]
 
 _BLOCK = 64
@@ -27,10 +29,12 @@ class Smoother:
         if not len(values):
             return np.empty(0, np.float64)
         finite = np.isfinite(values)
-        totals = _averaged(np.where(finite, values, 0.0), self.smoothing, self._total)
+        # A sum that overflowed would spoil every average after it.
+        tamed = np.where(finite, np.clip(values, -LARGEST, LARGEST), 0.0)
+        totals = _averaged(tamed, self.smoothing, self._total)
         weights = _averaged(finite.astype(np.float64), self.smoothing, self._weight)
         self._total, self._weight = float(totals[-1]), float(weights[-1])
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(finite, totals / weights, np.nan)
 
 

@@ -125,12 +125,12 @@ def _marked(piece: str, text: str, style: str, frame: Frame) -> Row:
     """A piece as a row, with what was searched for and the cut mark in styles of their own."""
     made = row(piece, TEXT, frame.width)
     styles = made.styles
-    if text:
-        wanted, within = cells(inert(text)).casefold(), made.text.casefold()
-        at = within.find(wanted) if len(within) == len(made.text) else -1
-        while at >= 0:
-            styles = styles[:at] + style * len(wanted) + styles[at + len(wanted) :]
-            at = within.find(wanted, at + len(wanted))
+    wanted, within = cells(inert(text)).casefold(), made.text.casefold()
+    # Where folding changes the length, places in the one are not places in the other.
+    at = within.find(wanted) if wanted and len(within) == len(made.text) else -1
+    while at >= 0:
+        styles = styles[:at] + style * len(wanted) + styles[at + len(wanted) :]
+        at = within.find(wanted, at + len(wanted))
     if not frame.wrap and len(piece) == frame.width and piece.endswith(frame.cut_mark):
         styles = styles[:-1] + CUT
     return Row(made.text, styles[: frame.width])

@@ -98,7 +98,7 @@ def test_a_non_finite_point_is_a_gap_a_mark_and_a_count() -> None:
         "      4┤                           ⣀⡤⠴⠒⠋",
         "       │                        ⠴⠚⠉⠁",
         "       │",
-        "      2┤   ⣀⡤⠴⠒",
+        "      2┤  ⢀⣀⡤⠖⠚⠉⠁",
         "       │⠒⠋⠉",
         "      0┤",
         "non-fin.                ×",
@@ -266,6 +266,16 @@ def test_any_numbers_give_a_whole_picture(
         picture = model.draw(40, 12)
         assert len(picture.rows) == 12
         assert all(len(one.text) == len(one.styles) == 40 for one in picture.rows)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_window_after_a_vast_number_is_drawn() -> None:
+    model = chart()
+    model.smoothing = 0.9
+    model.append("a", np.arange(100), [1e120, *([3e-187] * 99)])
+    model.zoom(8)
+    model.move_cursor(0)
+    assert len(model.draw(40, 12).rows) == 12
 
 
 @pytest.mark.filterwarnings("error")

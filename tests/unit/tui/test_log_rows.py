@@ -133,6 +133,12 @@ def test_what_is_found_is_marked_apart_from_the_other_finds() -> None:
     assert picture.rows[2].styles.startswith("cccccctcccccc")
 
 
+def test_a_search_for_text_without_width_ends() -> None:
+    made = model(Log(["a\u0301b"], 1))
+    made.find("\u0301")
+    assert text(made)[0] == "ab"
+
+
 def test_a_search_without_a_find_says_so_and_stays() -> None:
     made = model(numbered(100))
     before = text(made)
