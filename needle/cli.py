@@ -43,6 +43,7 @@ def build_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"needle {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     _add_finetune(commands)
+    _add_build(commands)
     _add_devices(commands)
     _add_runs(commands)
     return parser
@@ -62,6 +63,29 @@ def _add_finetune(commands: Commands[Parser]) -> None:
     parser.add_argument("--detach", action="store_true", help="start the run, print its name and let go")
     parser.add_argument("--dry-run", action="store_true", help="print the plan and start nothing")
     _add_common(parser)
+
+
+def _add_build(commands: Commands[Parser]) -> None:
+    parser = _command(commands, "build", "build the archive that ships: base and adapter, quantised", "build")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="base model file, or 'sample'")
+    parser.add_argument("--out", metavar="FILE", required=True, help="archive to write, such as model.cact")
+    parser.add_argument("--lora", metavar="FILE", help="adapter to merge, .safetensors or .pkl")
+    parser.add_argument(
+        "--bits",
+        type=int,
+        choices=(2, 4),
+        help="bits of every weight (default: what the adapter was trained for, else the base's, else 4)",
+    )
+    parser.add_argument(
+        "--bits-map", metavar="MAP", help="bits by name: default=4,embedding=4,attn.q_proj=3,engram0=1.58"
+    )
+    parser.add_argument(
+        "--tokenizer", metavar="FILE", help="SentencePiece model (default: tokenizer.model beside the base)"
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace a file that already exists at --out"
+    )
+    _add_common(parser, runs=False)
 
 
 def _add_devices(commands: Commands[Parser]) -> None:

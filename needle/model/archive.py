@@ -68,7 +68,8 @@ def encode_archive(
     for entry in entries(config, heads):
         bits = bit_map.bits_of(entry.name) if entry.name else None
         record, content = _encoded(entry, _stored_array(entry, flat, heads), bits)
-        tensors.append(Tensor(entry.path, entry.name, bits, math.prod(entry.shape), len(content)))
+        parameters = 0 if entry.path == MANIFEST else math.prod(entry.shape)
+        tensors.append(Tensor(entry.path, entry.name, bits, parameters, len(content)))
         records.append(record)
         contents.append(content)
     tensors.append(Tensor(TOKENIZER, "", None, 0, len(tokenizer)))
@@ -113,8 +114,8 @@ def _stored_array(entry: Entry, flat: Mapping[str, Any], heads: list[str]) -> Fl
         return np.asarray([HEADS[head] for head in heads], np.float32)
     if entry.path.endswith("/bias") and entry.path not in flat:
         return np.zeros(entry.shape, np.float32)
-    leaf = np.asarray(flat[entry.path], np.float32)
-    leaf = leaf if entry.layer is None else leaf[entry.layer]
+    leaf = flat[entry.path] if entry.layer is None else flat[entry.path][entry.layer]
+    leaf = np.asarray(leaf, np.float32)
     leaf = np.swapaxes(leaf, -1, -2) if entry.transposed else leaf
     return np.ascontiguousarray(leaf.reshape(entry.shape))
 

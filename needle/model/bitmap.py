@@ -52,6 +52,11 @@ class BitMap:
         """Whether both give these leaves the same bits, however they are spelled."""
         return all(self.bits_of(name) == other.bits_of(name) for name in names)
 
+    @property
+    def words(self) -> str:
+        """The map in a sentence: `4 bits`, or its spelling when there is more to say."""
+        return str(self) if self.widths else f"{self.default:g} bits"
+
     def __str__(self) -> str:
         return ",".join(f"{name}={bits:g}" for name, bits in ((_DEFAULT, self.default), *self.widths))
 
