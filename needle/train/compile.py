@@ -1,4 +1,4 @@
-"""Compiling ahead of time, in threads, so that a stop request is heard while the compiler works."""
+"""Compiling ahead of time, in threads: other preparation goes on meanwhile, and a stop request is heard."""
 
 from __future__ import annotations
 
@@ -23,19 +23,29 @@ class Job(NamedTuple):
     donate: tuple[int, ...] = ()
 
 
-def compile_all(jobs: Sequence[Job], stop_requested: Callable[[], bool]) -> tuple[list[Compiled], float]:
-    """The compiled functions and the seconds it took. Raises StoppedEarly, and the compiler's exceptions."""
-    began_at = time.perf_counter()
-    workers = ThreadPoolExecutor(len(jobs), "compile")
-    waiting = futures = [workers.submit(_compile, job) for job in jobs]
-    while waiting:
-        done, pending = wait(waiting, timeout=_LOOK_EVERY_S, return_when=FIRST_EXCEPTION)
-        if stop_requested():
-            raise StoppedEarly("stopped while compiling, before the first step")
-        for finished in done:
-            finished.result()
-        waiting = list(pending)
-    return [future.result() for future in futures], time.perf_counter() - began_at
+class Compilation:
+    """Several jobs being compiled, each in a thread of its own, from the moment this is made."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._began_at = time.perf_counter()
+        self._workers = ThreadPoolExecutor(max(1, len(jobs)), "compile")
+        self._futures = [self._workers.submit(_compile, job) for job in jobs]
+
+    def finish(self, stop_requested: Callable[[], bool]) -> tuple[list[Compiled], float]:
+        """The compiled functions, and the seconds since the beginning.
+
+        Raises what the compiler raises, and StoppedEarly as soon as a stop is asked for: a compilation
+        cannot be interrupted, so its thread is abandoned.
+        """
+        pending = set(self._futures)
+        while pending:
+            done, pending = wait(pending, timeout=_LOOK_EVERY_S, return_when=FIRST_EXCEPTION)
+            for future in done:
+                future.result()
+            if stop_requested():
+                raise StoppedEarly("stopped while compiling, before the first step")
+        self._workers.shutdown()
+        return [future.result() for future in self._futures], time.perf_counter() - self._began_at
 
 
 def _compile(job: Job) -> Compiled:

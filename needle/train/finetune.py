@@ -21,7 +21,7 @@ from needle.train.inputs import FinetuneInputs, read_inputs
 from needle.train.loop import LoopEnd, Work, run_loop
 from needle.train.optimizer import Optimizer, make_optimizer
 from needle.train.output import DEFAULT_NAME, adapter_path, is_taken
-from needle.train.program import Program, build_program, execution_of
+from needle.train.program import Program, Recipe, begin_compiling, execution_of, load_program
 from needle.train.recorder import Recorder, nonfinite_words
 from needle.train.state import TrainState
 from needle.train.step import initial_state
@@ -55,15 +55,12 @@ def run(request: RunRequest, writer: RunWriter, signals: StopSignal) -> Ending:
     """Fine-tune as `run.json` says. Raises NeedleError where a person can act, StoppedEarly on a stop."""
     session = _open_session(request, writer, signals)
     batches = session.inputs.batches
-    optimizer = make_optimizer(session.settings.lr, batches.total_steps)
-    state = _initial_or_resumed(session, optimizer)
-    program = _compile(session, state, optimizer)
-    first_step = int(state.step)
+    state, program = _prepare(session)
     try:
         end = run_loop(
             state,
             _work(session, program),
-            first_step=first_step,
+            first_step=int(state.step),
             total_steps=batches.total_steps,
             steps_per_epoch=batches.steps_per_epoch,
         )
@@ -93,11 +90,34 @@ def _open_session(request: RunRequest, writer: RunWriter, signals: StopSignal) -
     )
 
 
+def _prepare(session: Session) -> tuple[TrainState, Program]:
+    """The state to start from and the compiled program; the compiler works while the state is made."""
+    settings, inputs, recorder = session.settings, session.inputs, session.recorder
+    if session.stop_requested():
+        raise StoppedEarly("stopped before the first step")
+    recipe = Recipe(
+        base=inputs.base,
+        batches=inputs.batches,
+        optimizer=make_optimizer(settings.lr, inputs.batches.total_steps),
+        rank=settings.lora_rank,
+        scale=session.scale,
+        execution=execution_of(session.plan),
+        on_device=session.plan.placement.choice == "device",
+    )
+    recorder.phase("compiling")
+    compilation = begin_compiling(recipe)
+    state = _initial_or_resumed(session, recipe.optimizer)
+    compiled, seconds = compilation.finish(session.stop_requested)
+    recorder.compiled(seconds)
+    program = load_program(recipe, compiled)
+    recorder.phase("running")
+    return state, program
+
+
 def _initial_or_resumed(session: Session, optimizer: Optimizer) -> TrainState:
     """The state to start from: of the newest whole checkpoint in a later attempt, else a fresh one."""
     settings, recorder = session.settings, session.recorder
-    adapter = init_lora(session.inputs.base.params, settings.lora_rank, settings.seed)
-    state = initial_state(adapter, optimizer)
+    state = initial_state(init_lora(session.inputs.base.params, settings.lora_rank, settings.seed), optimizer)
     if recorder.writer.attempt > 1:
         newest = states.newest(session.checkpoints)
         states.tidy(session.checkpoints, newest)
@@ -105,27 +125,6 @@ def _initial_or_resumed(session: Session, optimizer: Optimizer) -> TrainState:
             state = states.load(newest, state, session.inputs.digests)
         recorder.resumed(int(state.step))
     return state
-
-
-def _compile(session: Session, state: TrainState, optimizer: Optimizer) -> Program:
-    recorder, base = session.recorder, session.inputs.base
-    if session.stop_requested():
-        raise StoppedEarly("stopped before the first step")
-    recorder.phase("compiling")
-    program, seconds = build_program(
-        base.params,
-        base.config,
-        session.inputs.batches,
-        state,
-        optimizer,
-        scale=session.scale,
-        execution=execution_of(session.plan),
-        on_device=session.plan.placement.choice == "device",
-        stop_requested=session.stop_requested,
-    )
-    recorder.compiled(seconds)
-    recorder.phase("running")
-    return program
 
 
 def _work(session: Session, program: Program) -> Work:

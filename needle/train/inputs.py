@@ -23,12 +23,11 @@ _LISTED = 20
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A base model: `name` is what an adapter remembers of it, `digest` identifies its file's content."""
+    """A base model; `name` is what an adapter remembers of it."""
 
     name: str
     params: Params
     config: TransformerConfig
-    digest: str
 
 
 @dataclass(frozen=True)
@@ -42,23 +41,20 @@ class Selected:
 
 @dataclass(frozen=True, eq=False)
 class FinetuneInputs:
-    """Everything a run reads. `digests` are by what a person calls each."""
+    """Everything a run reads. `digests` identify the content of each, by what a person calls it."""
 
     base: Base
     tokenizer: Path
     selected: Selected
     batches: BatchPlan
-
-    @property
-    def digests(self) -> dict[str, str]:
-        return {"the base model": self.base.digest, "the data": _examples_digest(self.selected.examples)}
+    digests: dict[str, str]
 
 
 def read_inputs(settings: FinetuneSettings) -> FinetuneInputs:
     """Read and check every file. Raises InputError in words for a person."""
     path, name, _ = locate_base(settings)
     params, config = load_checkpoint(path)
-    base = Base(name, params, config, _file_digest(path))
+    base = Base(name, params, config)
     tokenizer_path = locate_tokenizer(settings, path)
     tokenizer = Tokenizer.load(tokenizer_path)
     _check_vocabulary(tokenizer, base, tokenizer_path)
@@ -70,9 +66,9 @@ def read_inputs(settings: FinetuneSettings) -> FinetuneInputs:
         settings.over_length,
     )
     order = training_order(len(selected.examples), settings.val_split, settings.seed, settings.epochs)
-    return FinetuneInputs(
-        base, tokenizer_path, selected, plan_batches(selected.examples, order, settings.batch_size)
-    )
+    batches = plan_batches(selected.examples, order, settings.batch_size)
+    digests = {"the base model": _file_digest(path), "the data": _examples_digest(selected.examples)}
+    return FinetuneInputs(base, tokenizer_path, selected, batches, digests)
 
 
 def select_examples(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -13,17 +12,17 @@ import numpy as np
 
 from needle.model.architecture import Execution, SimpleAttentionNetwork
 from needle.model.attention import Kernel
-from needle.model.configuration import TransformerConfig
-from needle.model.lora import Adapter
+from needle.model.lora import Adapter, lora_targets
 from needle.model.parameters import flatten, parameter_shapes, unflatten
 from needle.runs.record import Plan
 from needle.train.batches import BatchPlan
-from needle.train.compile import Compiled, Job, compile_all
+from needle.train.compile import Compilation, Compiled, Job
 from needle.train.feed import DeviceFeed, Feed, Fetched, HostFeed, stack_batches
+from needle.train.inputs import Base
 from needle.train.loss import make_loss_sums
 from needle.train.optimizer import Optimizer
 from needle.train.state import TrainState
-from needle.train.step import Batch, Params, StepMetrics, evaluate_batch, train_step
+from needle.train.step import Batch, Params, StepMetrics, evaluate_batch, initial_state, train_step
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,78 +47,106 @@ class Program:
         if self.evaluate is None:
             return None
         total, count = 0.0, 0
-        for batches, index in self.validation:
-            entropies, targets = self.evaluate(adapter, self.base, batches, index)
+        for batches, position in self.validation:
+            entropies, targets = self.evaluate(adapter, self.base, batches, position)
             total, count = total + float(entropies), count + int(targets)
         return total / count
 
 
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """All that decides the program of a run. With `on_device` the data set lives on the device."""
+
+    base: Base
+    batches: BatchPlan
+    optimizer: Optimizer
+    rank: int
+    scale: float
+    execution: Execution
+    on_device: bool
+
+
 def execution_of(plan: Plan) -> Execution:
-    """How the plan says to compute. Metal has no good loop, so its layers are written out."""
+    """How the plan says to compute.
+
+    On a CPU a layer is recomputed sooner than read back from memory, and its program is the smaller one.
+    Metal has no good loop, so its layers are written out.
+    """
+    platform = plan.backend.choice
     return Execution(
         kernel=cast(Kernel, plan.kernel.choice),
         dtype="bfloat16" if plan.precision.choice == "bfloat16" else "float32",
-        unroll=plan.backend.choice == "METAL",
+        unroll=platform == "METAL",
+        remat=platform == "cpu",
     )
 
 
-def build_program(
-    params: Params,
-    config: TransformerConfig,
-    batches: BatchPlan,
-    state: TrainState,
-    optimizer: Optimizer,
-    *,
-    scale: float,
-    execution: Execution,
-    on_device: bool,
-    stop_requested: Callable[[], bool],
-) -> tuple[Program, float]:
-    """Put the base (and with `on_device` the data) on the device and compile. Also returns the seconds taken.
+def begin_compiling(recipe: Recipe) -> Compilation:
+    """Compile the step, and the evaluation where something is held out; from shapes, before any data is there."""
+    loss_sums = make_loss_sums(SimpleAttentionNetwork(recipe.base.config, recipe.execution), recipe.scale)
+    base, state = _base_shapes(recipe.base), state_shapes(recipe)
+    steps = recipe.batches.steps_per_epoch if recipe.on_device else 1
+    train = partial(train_step, loss_sums=loss_sums, optimizer=recipe.optimizer)
+    jobs = [Job(train, (state, base, _data_shapes(recipe, steps), _POSITION), donate=(0,))]
+    held_out = len(recipe.batches.validation)
+    if held_out:
+        data = _data_shapes(recipe, held_out if recipe.on_device else 1)
+        evaluate = partial(evaluate_batch, loss_sums=loss_sums)
+        jobs.append(Job(evaluate, (state.adapter, base, data, _POSITION)))
+    return Compilation(jobs)
 
-    Raises StoppedEarly when a stop is asked for meanwhile.
-    """
-    base = device_params(params, config)
-    loss_sums = make_loss_sums(SimpleAttentionNetwork(config, execution), scale)
-    train = Job(
-        partial(train_step, loss_sums=loss_sums, optimizer=optimizer),
-        (state, base, _shapes(batches, batches.steps_per_epoch if on_device else 1), _INDEX),
-        donate=(0,),
-    )
-    validation = _validation(batches, on_device=on_device)
-    evaluate = [
-        Job(partial(evaluate_batch, loss_sums=loss_sums), (state.adapter, base, *found))
-        for found in validation[:1]
-    ]
-    compiled, seconds = compile_all([train, *evaluate], stop_requested)
+
+def load_program(recipe: Recipe, compiled: list[Compiled]) -> Program:
+    """Put the base, and with `on_device` the data, where the compiled functions take them from."""
+    batches = recipe.batches
     feed: Feed = (
         DeviceFeed(batches.batch, batches.total_steps, batches.steps_per_epoch)
-        if on_device
+        if recipe.on_device
         else HostFeed(batches.batch, batches.total_steps)
     )
-    return Program(compiled[0], compiled[1] if evaluate else None, base, feed, validation), seconds
+    evaluate = compiled[1] if len(compiled) > 1 else None
+    return Program(compiled[0], evaluate, device_params(recipe.base), feed, _validation(recipe))
 
 
-def device_params(params: Params, config: TransformerConfig) -> Params:
+def device_params(base: Base) -> Params:
     """The parameters that the forward pass needs, float32, on the device; output heads stay behind."""
-    flat = flatten(params)
-    needed = {path: jnp.asarray(flat[path], jnp.float32) for path in parameter_shapes(config)}
-    return unflatten(needed)
+    flat = flatten(base.params)
+    needed = {path: np.asarray(flat[path], np.float32) for path in parameter_shapes(base.config)}
+    placed: Params = jax.device_put(unflatten(needed))
+    return placed
 
 
-_INDEX = jax.ShapeDtypeStruct((), jnp.int32)
+def state_shapes(recipe: Recipe) -> Any:
+    """A TrainState of shapes: what `init_lora` and `initial_state` make, without making it."""
+    shapes = parameter_shapes(recipe.base.config)
+    adapter = {}
+    for path in lora_targets(recipe.base.params):
+        layers, inputs, outputs = shapes[path]
+        adapter[path] = {
+            "A": jax.ShapeDtypeStruct((layers, inputs, recipe.rank), jnp.float32),
+            "B": jax.ShapeDtypeStruct((layers, recipe.rank, outputs), jnp.float32),
+        }
+    return jax.eval_shape(partial(initial_state, optimizer=recipe.optimizer), adapter)
 
 
-def _shapes(batches: BatchPlan, count: int) -> Any:
-    """A data set of `count` batches as shapes, for the compiler."""
-    rows = jax.ShapeDtypeStruct((count, *batches.shape), jnp.int32)
-    return Batch(rows, rows, jax.ShapeDtypeStruct((count, batches.most_targets), jnp.int32))  # type: ignore[arg-type]
+_POSITION = jax.ShapeDtypeStruct((), jnp.int32)
 
 
-def _validation(batches: BatchPlan, *, on_device: bool) -> tuple[tuple[Batch, np.int32], ...]:
+def _base_shapes(base: Base) -> Any:
+    shapes = parameter_shapes(base.config)
+    return unflatten({path: jax.ShapeDtypeStruct(shape, jnp.float32) for path, shape in shapes.items()})
+
+
+def _data_shapes(recipe: Recipe, count: int) -> Any:
+    rows = jax.ShapeDtypeStruct((count, *recipe.batches.shape), jnp.int32)
+    targets = jax.ShapeDtypeStruct((count, recipe.batches.most_targets), jnp.int32)
+    return Batch(rows, rows, targets)  # type: ignore[arg-type]
+
+
+def _validation(recipe: Recipe) -> tuple[tuple[Batch, np.int32], ...]:
     """The validation set: one data set on the device, or one for each batch in host memory."""
-    count = len(batches.validation)
-    if on_device and count:
-        whole = jax.device_put(stack_batches(batches.validation_batch, range(count)))
+    make, count = recipe.batches.validation_batch, len(recipe.batches.validation)
+    if recipe.on_device and count:
+        whole = jax.device_put(stack_batches(make, range(count)))
         return tuple((whole, np.int32(number)) for number in range(count))
-    return tuple((stack_batches(batches.validation_batch, [number]), np.int32(0)) for number in range(count))
+    return tuple((stack_batches(make, [number]), np.int32(0)) for number in range(count))

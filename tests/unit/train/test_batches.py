@@ -85,7 +85,7 @@ def test_the_packed_loss_is_the_one_of_each_example_alone_in_its_row(golden: Pat
         data=str(golden / "train24.jsonl"), checkpoint=str(golden / "tiny.pkl"), batch_size=4
     )
     inputs = read_inputs(settings)
-    base = device_params(inputs.base.params, inputs.base.config)
+    base = device_params(inputs.base)
     lora = jax.tree.map(lambda leaf: leaf + 0.05, init_lora(inputs.base.params, 4, 0))
     loss_sums = jax.jit(make_loss_sums(SimpleAttentionNetwork(inputs.base.config), 2.0))
 

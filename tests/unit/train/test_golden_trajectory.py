@@ -19,7 +19,7 @@ from needle.train.feed import stack_batches
 from needle.train.inputs import FinetuneInputs, read_inputs
 from needle.train.loop import Work, run_loop
 from needle.train.optimizer import make_optimizer
-from needle.train.program import Program, build_program
+from needle.train.program import Program, Recipe, begin_compiling, load_program
 from needle.train.state import TrainState
 from needle.train.step import initial_state
 
@@ -53,19 +53,19 @@ def trained(golden: Path, *, on_device: bool) -> Trajectory:
     settings = settings_of(golden)
     inputs = read_inputs(settings)
     batches = inputs.batches
-    optimizer = make_optimizer(settings.lr, batches.total_steps)
-    state = initial_state(init_lora(inputs.base.params, settings.lora_rank, settings.seed), optimizer)
-    program, _ = build_program(
-        inputs.base.params,
-        inputs.base.config,
-        batches,
-        state,
-        optimizer,
+    recipe = Recipe(
+        base=inputs.base,
+        batches=batches,
+        optimizer=make_optimizer(settings.lr, batches.total_steps),
+        rank=settings.lora_rank,
         scale=settings.lora_alpha / settings.lora_rank,
         execution=Execution(),
         on_device=on_device,
-        stop_requested=lambda: False,
     )
+    compiled, _ = begin_compiling(recipe).finish(lambda: False)
+    program = load_program(recipe, compiled)
+    adapter = init_lora(inputs.base.params, settings.lora_rank, settings.seed)
+    state = initial_state(adapter, recipe.optimizer)
     found = Trajectory()
 
     def end_epoch(_step: int, state: TrainState) -> None:
