@@ -49,6 +49,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--theme", choices=("dark", "light", "ansi"), help="colours; chosen by the terminal otherwise"
     )
+    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     parser.add_argument("--version", action="version", version=f"needle-tui {__version__}")
     return parser
 
@@ -73,7 +74,7 @@ def _open(options: argparse.Namespace) -> int:
     from needle_tui.session import open_cockpit
 
     start = {"watch": "monitor", "devices": "devices"}.get(command, "launch")
-    return open_cockpit(runs, start=start, run=run, read_only=options.read_only)
+    return open_cockpit(runs, start=start, run=run, read_only=options.read_only, mouse=not options.no_mouse)
 
 
 def _resolved(text: str, runs: Path | None) -> Path:

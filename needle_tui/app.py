@@ -25,6 +25,7 @@ from needle_tui.context import Context
 from needle_tui.messages import BackendKnown, InventoryKnown
 from needle_tui.narrow_update import narrowed
 from needle_tui.screens.base import NeedleScreen
+from needle_tui.text import inert
 from needle_tui.theme import FALLBACK_VARIABLES, THEMES, style_sheet, theme_for
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class NeedleApp(App[int]):
         Binding("4", "open_screen('devices')", "Devices", show=False),
         Binding("f1,question_mark", "help", "Keys", show=False),
         Binding("q", "quit", "Quit", show=False),
+        Binding("ctrl+z", "suspend_process", "Suspend", show=False),
     ]
 
     inventory: reactive[Inventory | None] = reactive(None)
@@ -177,18 +179,39 @@ class NeedleApp(App[int]):
 
     @work(group="runs")
     async def _watch_runs(self) -> None:
-        """Rows while Runs is open, else only how many runs are alive."""
+        """Rows while Runs is open, else only which runs are alive."""
         fleet = await asyncio.to_thread(_make_fleet, self.context)
+        live: dict[Path, str] = {}
         while True:
-            rows_wanted = self.open_name == "runs"
+            before, rows_wanted = live, self.open_name == "runs"
             if rows_wanted:
                 self.rows = await asyncio.to_thread(fleet.poll)
-                self.live_runs = sum(row.is_live for row in self.rows)
+                live = {row.directory: row.name for row in self.rows if row.is_live}
             else:
-                self.live_runs = await asyncio.to_thread(fleet.count_live)
+                live = await asyncio.to_thread(fleet.live)
+            self.live_runs = len(live)
+            await self._tell_ends({path: name for path, name in before.items() if path not in live})
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._look_now.wait(), ROWS_POLL_S if rows_wanted else COUNT_POLL_S)
             self._look_now.clear()
+
+    async def _tell_ends(self, ended: dict[Path, str]) -> None:
+        """Say which runs ended, unless their row or their own screen says it already."""
+        from needle.runs.state import observe_directory
+
+        for path, name in ended.items():
+            is_seen = self.open_name == "runs" or (
+                self.open_name == "monitor" and self.open_directory == path
+            )
+            if not is_seen and path.exists():
+                status = await asyncio.to_thread(observe_directory, path)
+                went_well = status.phase in ("finished", "stopped")
+                self.notify(
+                    inert(status.reason or status.phase),
+                    title=inert(f"{name}: {status.phase}"),
+                    severity="information" if went_well else "error",
+                    markup=False,
+                )
 
     def watch_live_runs(self) -> None:
         """The top bar says how many runs are alive."""

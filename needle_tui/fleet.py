@@ -14,7 +14,7 @@ from needle.errors import InputError
 from needle.runs.index import find_runs
 from needle.runs.metrics import Series
 from needle.runs.reader import RunReader
-from needle.runs.record import ENDED_PHASES, read_state
+from needle.runs.record import ENDED_PHASES, read_request, read_state
 from needle.runs.state import observe_directory
 
 SPARK_POINTS = 24
@@ -64,18 +64,21 @@ class Fleet:
         rows = (entry.row(self._now(), deadline) for entry in self._entries.values())
         return tuple(sorted((row for row in rows if row), key=lambda row: -row.created_at))
 
-    def count_live(self) -> int:
-        """How many runs are alive, without reading any history."""
-        return sum(map(self._is_live, find_runs(self._runs_directory)))
+    def live(self) -> dict[Path, str]:
+        """The names of the runs that are alive, without reading any history."""
+        return {path: name for path in find_runs(self._runs_directory) if (name := self._living_name(path))}
 
-    def _is_live(self, directory: Path) -> bool:
+    def _living_name(self, directory: Path) -> str:
         state = read_state(directory)
         if state is not None and state.phase in ENDED_PHASES:
-            return False
+            return ""
         try:
-            return not observe_directory(directory, now=self._now()).ended
+            if observe_directory(directory, now=self._now()).ended:
+                return ""
+            request = read_request(directory)
         except InputError:
-            return False
+            return ""
+        return request.name or request.id
 
 
 class _Entry:

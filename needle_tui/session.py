@@ -20,7 +20,7 @@ CLOSE_LIMIT_S = 2.0
 """How long a closing session may take once its terminal is gone."""
 
 
-def open_cockpit(runs: Path | None, *, start: str, run: Path | None, read_only: bool) -> int:
+def open_cockpit(runs: Path | None, *, start: str, run: Path | None, read_only: bool, mouse: bool) -> int:
     """Run the app until it is closed. Returns its exit status."""
     inherited = dict(os.environ)
     prepare_environment(os.environ)
@@ -28,7 +28,7 @@ def open_cockpit(runs: Path | None, *, start: str, run: Path | None, read_only: 
     from needle_tui.context import Context
 
     app = NeedleApp(Context(runs, read_only=read_only, environment=inherited), start=start, run=run)
-    asyncio.run(_session(app))
+    asyncio.run(_session(app, mouse=mouse))
     status = app.return_code or 0
     _end_at_once_if_busy(status)
     return status
@@ -46,11 +46,11 @@ def prepare_environment(environment: MutableMapping[str, str]) -> None:
         environment.setdefault("TEXTUAL_COLOR_SYSTEM", "256")
 
 
-async def _session(app: NeedleApp) -> None:
+async def _session(app: NeedleApp, *, mouse: bool) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGHUP, signal.SIGTERM):
         loop.add_signal_handler(number, _leave, app, number)
-    await app.run_async(mouse="NEEDLE_NO_MOUSE" not in os.environ)
+    await app.run_async(mouse=mouse)
 
 
 def _leave(app: NeedleApp, number: int) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
-ELLIPSIS = "…"
+from needle_tui.widgets.glyphs import glyphs
+
 _DIRECTION_AND_ZERO_WIDTH = (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
 _INERT: dict[int, str] = {
     **dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *_DIRECTION_AND_ZERO_WIDTH), "·"),
@@ -25,17 +26,7 @@ def fit(text: str, width: int) -> str:
     """`text` cut to `width` cells, the cut marked by `…`."""
     if cell_len(text) <= width:
         return text
-    return set_cell_size(text, max(0, width - 1)) + ELLIPSIS if width > 0 else ""
-
-
-def fit_path(path: str, width: int) -> str:
-    """A path cut at its beginning: its end is what tells it from others."""
-    if cell_len(path) <= width:
-        return path
-    tail = path
-    while tail and cell_len(tail) > width - 1:
-        tail = tail[1:]
-    return ELLIPSIS + tail if width > 0 else ""
+    return set_cell_size(text, max(0, width - 1)) + glyphs().cut if width > 0 else ""
 
 
 def column(text: str, width: int, *, right: bool = False) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
 
+from needle_tui.widgets.glyphs import glyphs
 from needle_tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ class NeedleScreen(Screen[None]):
 
     async def furnish(self) -> None:
         """Make what the first paint did not wait for; called each time the screen is opened."""
+
+    def on_mount(self) -> None:
+        """Frames of plain characters where the terminal has no others."""
+        self.set_class(glyphs().name == "ascii", "-ascii")
 
     def on_screen_resume(self) -> None:
         """Bring the top bar up to date with what happened on other screens."""

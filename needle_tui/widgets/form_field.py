@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
+from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -19,6 +20,7 @@ from needle_tui.form_layout import LABEL_WIDTH
 from needle_tui.marks import marks
 from needle_tui.text import fit, inert, wrapped
 from needle_tui.widgets.form_picture import choice_text
+from needle_tui.widgets.path_suggester import PathSuggester
 
 REMARK_WIDTH = 18
 
@@ -112,8 +114,8 @@ class ValueInput(Input):
         Binding("down", "app.focus_next", show=False),
     ]
 
-    def __init__(self, value: str) -> None:
-        super().__init__(value, compact=True, select_on_focus=False)
+    def __init__(self, value: str, suggester: Suggester | None = None) -> None:
+        super().__init__(value, compact=True, select_on_focus=False, suggester=suggester)
         self.cursor_blink = False
 
 
@@ -122,7 +124,7 @@ class TextField(FormField):
 
     def compose(self) -> ComposeResult:
         """The text box; everything around it is drawn by the field."""
-        box = ValueInput(self.value)
+        box = ValueInput(self.value, PathSuggester() if self.field.kind == "path" else None)
         box.styles.margin = (0, 1, 0, LABEL_WIDTH)
         yield box
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 from textual.screen import Screen
 
+from needle_tui.widgets.glyphs import glyphs
 from needle_tui.widgets.lines import Lines
 
 _ALWAYS = (("F1", "Keys"), ("^p", "Commands"))
@@ -15,15 +16,17 @@ _NAMES = {
     "plus": "+",
     "minus": "-",
     "space": "Space",
-    "up": "↑",
-    "down": "↓",
-    "left": "←",
-    "right": "→",
+    "up": "Up",
+    "down": "Down",
+    "left": "Left",
+    "right": "Right",
     "comma": ",",
     "full_stop": ".",
     "question_mark": "?",
     "equals_sign": "=",
 }
+
+_ARROWS = {"up": "↑", "down": "↓", "left": "←", "right": "→"}
 
 
 def key_name(key: str) -> str:
@@ -33,7 +36,7 @@ def key_name(key: str) -> str:
         return "^" + first.removeprefix("ctrl+")
     if first.startswith("f") and first[1:].isdigit():
         return first.upper()
-    return _NAMES.get(first, first)
+    return _ARROWS[first] if first in _ARROWS and glyphs().name != "ascii" else _NAMES.get(first, first)
 
 
 def key_items(pairs: tuple[tuple[str, str], ...]) -> Content:

@@ -144,3 +144,16 @@ async def test_the_cursor_stays_on_its_run_when_a_newer_one_appears(
         current = app.screen.query_one(RunTable).current
         assert current is not None
         assert current.name == "first"
+
+
+async def test_a_run_that_ends_while_another_screen_is_open_is_told(
+    cockpit: Callable[..., NeedleApp], runs_directory: Path, until: Until
+) -> None:
+    record_run(runs_directory, "alive", phase="running", steps=40, age_s=60)
+    app = cockpit("devices")
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        await until(pilot, lambda: app.live_runs == 1, "finding the living run")
+        record_run(runs_directory, "alive", phase="failed", steps=41, age_s=60, reason="the disk is full")
+        app.look_at_runs()
+        await until(pilot, lambda: "the disk is full" in screen_text(app), "the notice")
+        assert "alive: failed" in screen_text(app)

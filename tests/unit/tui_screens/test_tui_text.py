@@ -1,11 +1,14 @@
 """Text from outside is shown inert, and cut without being torn."""
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.content import Content
 
-from needle_tui.text import between, column, fit, fit_path, inert, wrapped
+from needle_tui.text import between, column, fit, inert, wrapped
+from needle_tui.widgets.path_suggester import completed
 
 
 def test_escape_sequences_are_shown_not_obeyed() -> None:
@@ -42,10 +45,18 @@ def test_wrapped_lines_fit_and_lose_no_word_characters(text: str, width: int) ->
     assert "".join("".join(lines).split()) == "".join(shown.split())
 
 
-def test_a_path_keeps_its_end() -> None:
-    assert fit_path("/home/person/data/train.jsonl", 12) == "…train.jsonl"
-
-
 def test_what_stands_at_the_right_yields_first() -> None:
     assert between(Content("left side"), Content("right"), 12).plain == "left side"
     assert between(Content("left"), Content("right"), 12).plain == "left   right"
+
+
+def test_a_path_is_completed_with_the_first_entry_that_fits(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "train.jsonl").touch()
+    (tmp_path / ".hidden").touch()
+    assert completed(f"{tmp_path}/tr") == f"{tmp_path}/train.jsonl"
+    assert completed(f"{tmp_path}/t") == f"{tmp_path}/tools/"
+    assert completed(f"{tmp_path}/") == f"{tmp_path}/tools/"
+    assert completed(f"{tmp_path}/.h") == f"{tmp_path}/.hidden"
+    assert completed(f"{tmp_path}/nothing") is None
+    assert completed("/nowhere/at/all") is None
