@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     require_sound(facts)
     settings = build(FinetuneSettings, values)
     assert isinstance(settings, FinetuneSettings)
-    _say_findings(facts)
+    _say_findings(settings, facts)
     plan = make_plan(settings, inventory_for_start(_say), facts, os.environ)
     if arguments.dry_run:
         _print_plan(plan, as_json=arguments.json)
@@ -50,7 +50,7 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _say_findings(facts: FinetuneFacts) -> None:
+def _say_findings(settings: FinetuneSettings, facts: FinetuneFacts) -> None:
     """What the checks found that does not stop the run, with line numbers."""
     data = facts.data
     if data is None:
@@ -59,10 +59,14 @@ def _say_findings(facts: FinetuneFacts) -> None:
         _say(f"{data.path}:{problem.line}: left out: {problem.text}")
     if len(data.problems) > 20:
         _say(f"{data.path}: {len(data.problems) - 20} more lines left out")
+    for warning in data.warnings[:20]:
+        _say(f"{data.path}:{warning.line}: kept, but {warning.text}")
     if data.over_length_lines and data.counted:
         lines = ", ".join(str(line) for line in data.over_length_lines[:20])
         more = ", …" if len(data.over_length_lines) > 20 else ""
-        _say(f"{data.path}: {len(data.over_length_lines)} examples over max-len, lines {lines}{more}")
+        fate = "cut" if settings.over_length == "cut" else "left out"
+        count = len(data.over_length_lines)
+        _say(f"{data.path}: {count} examples over max-len are {fate}, lines {lines}{more}")
     _say(f"base: {facts.base_choice.choice} ({facts.base_choice.reason})")
 
 

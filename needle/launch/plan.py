@@ -53,7 +53,7 @@ def make_plan(
         precision=precision,
         base=facts.base_choice,
         memory=_memory_bill(settings, inventory, facts, device, backend.choice, placement, precision.choice),
-        total_steps=total_steps(facts.usable_examples, settings),
+        total_steps=total_steps(facts.data.usable if facts.data else 0, settings),
     )
 
 

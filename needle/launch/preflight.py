@@ -6,6 +6,7 @@ once, in the words a form shows beside the field and a command prints.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 from collections.abc import Callable, Mapping
@@ -16,8 +17,10 @@ from typing import TypeVar
 from needle.config import FinetuneSettings, check, parse_value
 from needle.config import fields_of as settings_of
 from needle.data.base import BaseFacts, inspect_base
-from needle.data.examples import ExampleFile, LineProblem, read_examples
+from needle.data.examples import ExampleFile, LineProblem, read_examples, render
 from needle.data.locate import locate_base, locate_data, locate_tokenizer
+from needle.data.selection import check_vocabulary, select_examples
+from needle.data.tokenizer import TokenizedExample, Tokenizer, tokenize
 from needle.errors import InputError
 from needle.runs.record import Decision
 
@@ -31,17 +34,22 @@ _MARKUP_TOKENS = 12
 
 @dataclass(frozen=True)
 class DataFacts:
-    """A data file as checked. Lengths are in tokens; `counted` is False when they are estimates."""
+    """A data file as checked. Lengths are in tokens; `counted` is False when they are estimates.
+
+    `examples` were read, `usable` of them are trained on; `over_length_lines` are longer than `max_len`.
+    `longest` and `total_tokens` are of the usable ones.
+    """
 
     path: str
     size_bytes: int
     examples: int
+    usable: int
     problems: tuple[LineProblem, ...]
     warnings: tuple[LineProblem, ...]
+    over_length_lines: tuple[int, ...]
     longest: int
     total_tokens: int
     counted: bool
-    over_length_lines: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -54,11 +62,6 @@ class FinetuneFacts:
     tokenizer: str = ""
     problems: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def usable_examples(self) -> int:
-        """Examples that training will see when over-length ones are left out."""
-        return self.data.examples - len(self.data.over_length_lines) if self.data else 0
-
 
 def inspect_finetune(values: Mapping[str, object]) -> FinetuneFacts:
     """Look at every file these settings name; values may be text as typed. Never raises InputError."""
@@ -69,10 +72,10 @@ def inspect_finetune(values: Mapping[str, object]) -> FinetuneFacts:
     if located:
         base = _checked(problems, "checkpoint", lambda: inspect_base(located[0]))
         tokenizer = _checked(problems, "tokenizer", lambda: locate_tokenizer(settings, located[0]))
+    loaded = _load_tokenizer(tokenizer, base, problems) if tokenizer and base else None
     base_choice = Decision(located[1], located[2]) if located else Decision(settings.checkpoint, "missing")
-    data = _inspect_data(settings, tokenizer, problems) if "data" not in problems else None
+    data = _inspect_data(settings, loaded, problems)
     _check_out(settings, problems)
-    _check_lengths(settings, data, base, problems)
     return FinetuneFacts(data, base, base_choice, str(tokenizer) if tokenizer else "", problems)
 
 
@@ -96,46 +99,79 @@ def _sound(values: Mapping[str, object], problems: dict[str, str]) -> FinetuneSe
     return FinetuneSettings(**sound)  # type: ignore[arg-type]
 
 
+def _load_tokenizer(path: Path, base: BaseFacts, problems: dict[str, str]) -> Tokenizer | None:
+    """The tokenizer, checked against the base; None where the package that runs it is not installed here."""
+    if importlib.util.find_spec("sentencepiece") is None:
+        return None
+    loaded = _checked(problems, "tokenizer", lambda: _tokenizer(path))
+    if loaded:
+        _checked(
+            problems,
+            "tokenizer",
+            lambda: check_vocabulary(loaded, path, Path(base.path).name, base.vocab_size),
+        )
+    return loaded
+
+
 def _inspect_data(
-    settings: FinetuneSettings, tokenizer: Path | None, problems: dict[str, str]
+    settings: FinetuneSettings, tokenizer: Tokenizer | None, problems: dict[str, str]
 ) -> DataFacts | None:
     read = _checked(problems, "data", lambda: read_examples(locate_data(settings)))
     if read is None:
         return None
-    lengths, counted = _lengths(read, tokenizer)
-    over = tuple(line for line, length in lengths if length > settings.max_len)
+    if tokenizer is None or len(read.examples) > _COUNTED_EXAMPLES:
+        return _estimated(settings, read)
+    tokenized = _tokenized(tokenizer, read)
+    selected = _checked(
+        problems,
+        "max_len",
+        lambda: select_examples(tokenized, read, settings.max_len, settings.over_length),
+    )
+    lengths = [len(example) for example in (selected.examples if selected else tokenized)]
+    over = tuple(example.line for example in tokenized if len(example) > settings.max_len)
+    return _facts(settings, read, lengths, over, counted=True)
+
+
+def _estimated(settings: FinetuneSettings, read: ExampleFile) -> DataFacts:
+    """Lengths from characters, for a machine without the tokenizer and for very long files."""
+    estimates = {
+        example.line: int(sum(map(len, render(example))) / _CHARACTERS_PER_TOKEN) + _MARKUP_TOKENS
+        for example in read.examples
+    }
+    return _facts(settings, read, list(estimates.values()), (), counted=False)
+
+
+def _facts(
+    settings: FinetuneSettings, read: ExampleFile, lengths: list[int], over: tuple[int, ...], *, counted: bool
+) -> DataFacts:
     return DataFacts(
         path=settings.data,
         size_bytes=read.size_bytes,
         examples=len(read.examples),
+        usable=len(lengths),
         problems=tuple(read.problems),
         warnings=tuple(read.warnings),
-        longest=max(length for _, length in lengths),
-        total_tokens=sum(length for _, length in lengths),
-        counted=counted,
         over_length_lines=over,
+        longest=max(lengths),
+        total_tokens=sum(lengths),
+        counted=counted,
     )
 
 
-def _lengths(read: ExampleFile, tokenizer: Path | None) -> tuple[list[tuple[int, int]], bool]:
-    """(line, tokens) of every example; real where the tokenizer can run here, else from characters."""
-    from needle.data.examples import render
+@functools.lru_cache(maxsize=4)
+def _tokenizer(path: Path) -> Tokenizer:
+    return Tokenizer.load(path)
 
-    can_count = tokenizer is not None and importlib.util.find_spec("sentencepiece") is not None
-    if can_count and len(read.examples) <= _COUNTED_EXAMPLES:
-        from needle.data.tokenizer import Tokenizer, tokenize
 
-        assert tokenizer is not None
-        try:
-            loaded = Tokenizer.load(tokenizer)
-            return [(one.line, len(tokenize(one, loaded).tokens)) for one in read.examples], True
-        except InputError:
-            pass
-    estimates = []
-    for example in read.examples:
-        characters = sum(len(part) for part in render(example))
-        estimates.append((example.line, int(characters / _CHARACTERS_PER_TOKEN) + _MARKUP_TOKENS))
-    return estimates, False
+@functools.lru_cache(maxsize=2)
+def _tokenized_file(path: Path, modified_ns: int, tokenizer: Tokenizer) -> tuple[TokenizedExample, ...]:
+    return tuple(tokenize(example, tokenizer) for example in read_examples(path).examples)
+
+
+def _tokenized(tokenizer: Tokenizer, read: ExampleFile) -> tuple[TokenizedExample, ...]:
+    """The examples as tokens; a form that asks again after each key gets them from memory."""
+    path = Path(read.path)
+    return _tokenized_file(path, path.stat().st_mtime_ns, tokenizer)
 
 
 def _check_out(settings: FinetuneSettings, problems: dict[str, str]) -> None:
@@ -156,25 +192,6 @@ def _can_be_made(folder: Path) -> bool:
     """Whether a file can be put in this folder, which may not exist yet."""
     nearest = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     return nearest.is_dir() and os.access(nearest, os.W_OK)
-
-
-def _check_lengths(
-    settings: FinetuneSettings, data: DataFacts | None, base: BaseFacts | None, problems: dict[str, str]
-) -> None:
-    """Refuse when nothing would be left to train on, or when the person asked to be stopped."""
-    if data is None or not data.counted or not data.over_length_lines:
-        return
-    over = data.over_length_lines
-    listed = ", ".join(str(line) for line in over[:8]) + (", …" if len(over) > 8 else "")
-    if settings.over_length == "stop":
-        problems["max_len"] = (
-            f"{len(over)} examples are longer than {settings.max_len} tokens (lines {listed})"
-        )
-    elif settings.over_length == "skip" and len(over) == data.examples:
-        problems["max_len"] = (
-            f"every example is longer than {settings.max_len} tokens (the longest has {data.longest}): "
-            "nothing would be trained; raise max-len"
-        )
 
 
 def _checked(problems: dict[str, str], field_name: str, look: Callable[[], Result]) -> Result | None:

@@ -6,9 +6,10 @@ import pytest
 
 from needle.config import FinetuneSettings
 from needle.data.examples import ExampleFile, LineProblem
+from needle.data.selection import select_examples
 from needle.data.tokenizer import TokenizedExample
 from needle.errors import InputError
-from needle.train.inputs import read_inputs, select_examples
+from needle.train.inputs import read_inputs
 
 READ = ExampleFile("tools.jsonl", 100, problems=[LineProblem(7, "is not JSON")])
 
