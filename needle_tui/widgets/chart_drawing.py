@@ -239,7 +239,7 @@ def _x_axis(chart: Chart, layout: _Layout) -> list[Row]:
         rows.append(x_axis_line([x for x, _ in places], layout.gutter, layout.width, chart.glyphs))
     if layout.axis_labels:
         shifted = [(layout.gutter + x, label) for x, label in places]
-        rows.append(x_axis_labels(shifted, cells(chart.x_name), layout.gutter + layout.width))
+        rows.append(x_axis_labels(shifted, cells(chart.x_name), layout.gutter, layout.gutter + layout.width))
     return rows
 
 

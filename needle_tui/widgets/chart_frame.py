@@ -30,17 +30,19 @@ def x_axis_line(columns: list[int], gutter: int, width: int, glyph_set: GlyphSet
     return Row(corner + "".join(text), look.AXIS * (gutter + width))
 
 
-def x_axis_labels(places: list[tuple[int, str]], name: str, width: int) -> Row:
-    """Labels centred on their cells, the axis's name at the right; none touches another."""
+def x_axis_labels(places: list[tuple[int, str]], name: str, gutter: int, width: int) -> Row:
+    """Labels centred on their cells, none touching another; the axis's name is in the gutter if it fits."""
     text = [" "] * width
-    end = width
-    if name and len(name) + 12 < width:
+    free_from, end = 0, width
+    if len(name) < gutter:
+        text[: len(name)] = name
+        free_from = len(name) + 1
+    elif len(name) + 12 < width:
         text[width - len(name) :] = name
         end = width - len(name) - 1
-    free_from = 0
     for x, label in places:
-        start = max(0, x - len(label) // 2)
-        if start < free_from or start + len(label) > end:
+        start = min(max(0, x - len(label) // 2), end - len(label))
+        if start < free_from:
             continue
         text[start : start + len(label)] = label
         free_from = start + len(label) + 2

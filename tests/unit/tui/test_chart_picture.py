@@ -38,7 +38,7 @@ def test_a_ramp_in_braille() -> None:
         "       │  ⢀⣠⠖⠋⠁",
         "      0┤⣠⠖⠋",
         "       └┴──────────┴─────────┴",
-        "        0          5      step",
+        "step    0          5        10",
     ]
 
 
@@ -69,7 +69,7 @@ def test_a_ramp_in_ascii_uses_nothing_but_ascii() -> None:
         "       |   |-|",
         "      0+.|''",
         "       ++----------+---------+",
-        "        0          5      step",
+        "step    0          5        10",
     ]
     assert model.draw(60, 20).text().isascii()
 
@@ -103,7 +103,7 @@ def test_a_non_finite_point_is_a_gap_a_mark_and_a_count() -> None:
         "      0┤",
         "non-fin.                ×",
         "       └┴───────────────┴──────────────┴",
-        "        0              20           step",
+        "step    0              20             40",
     ]
 
 
