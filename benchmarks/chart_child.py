@@ -26,10 +26,10 @@ class Ours:
     """Our LineChart, drawing every update."""
 
     def make(self) -> Widget:
-        from needle_tui.widgets import line_chart
+        from needle_tui.widgets.line_chart import LineChart
 
-        line_chart.REDRAW_INTERVAL_S = 0.0
-        self.chart = line_chart.LineChart("loss", glyph_set="braille")
+        LineChart.REDRAW_INTERVAL_S = 0.0
+        self.chart = LineChart("loss", glyph_set="braille")
         return self.chart
 
     def update(self, x: np.ndarray, y: np.ndarray) -> None:

@@ -12,7 +12,8 @@ PLACEHOLDER = "\0"
 """Stands in a row for the second cell of a character two cells wide."""
 
 BLANK_STYLE = " "
-_MERGE_GAP_CELLS = 6
+_MERGE_GAP_CELLS = 16
+"""Moving the terminal's cursor and setting its colours again costs about as much as this many cells."""
 
 
 class Row(NamedTuple):
@@ -84,7 +85,7 @@ def runs(one: Row) -> list[tuple[str, str]]:
 def changed_spans(old: Picture, new: Picture) -> list[Span]:
     """The cells to send again. Pictures of different sizes differ everywhere.
 
-    Near changes in a row become one span, for moving the terminal's cursor costs more than a few characters.
+    Near changes in a row become one span.
     """
     if old.width != new.width or len(old.rows) != len(new.rows):
         return [Span(0, y, new.width) for y in range(len(new.rows))]

@@ -6,9 +6,7 @@ sending to the terminal only the cells that changed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -23,9 +21,6 @@ from needle_tui.widgets.picture_widget import PictureWidget
 
 if TYPE_CHECKING:
     from needle_tui.widgets.chart_model import Numbers
-
-REDRAW_INTERVAL_S = 0.2
-"""New points are shown at most this often; what a person does with the chart is shown at once."""
 
 SMOOTHINGS = (0.0, 0.6, 0.9, 0.97, 0.99)
 
@@ -94,8 +89,6 @@ class LineChart(PictureWidget, can_focus=True):
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._model = ChartModel(title, x_name, x_kind, glyphs(glyph_set), empty_text)
-        self._drawn_at = -math.inf
-        self._stale = False
 
     def set_series(
         self,
@@ -112,17 +105,17 @@ class LineChart(PictureWidget, can_focus=True):
         and only the new points are read; without one, the points replace those there were.
         """
         if self._model.set_series(name, x, y, generation, look):
-            self._changed()
+            self.redraw_soon()
 
     def append(self, name: str, x: Numbers, y: Numbers) -> None:
         """Add points (arrays or single numbers) to a series, which is made if it is not there yet."""
         self._model.append(name, x, y)
-        self._changed()
+        self.redraw_soon()
 
     def clear(self, name: str | None = None) -> None:
         """Remove a series, or all of them."""
         self._model.clear(name)
-        self._changed()
+        self.redraw_soon()
 
     @property
     def title(self) -> str:
@@ -132,7 +125,7 @@ class LineChart(PictureWidget, can_focus=True):
     @title.setter
     def title(self, title: str) -> None:
         self._model.set_title(title)
-        self._changed(at_once=True)
+        self.redraw()
 
     @property
     def log_scale(self) -> bool:
@@ -142,7 +135,7 @@ class LineChart(PictureWidget, can_focus=True):
     @log_scale.setter
     def log_scale(self, log_scale: bool) -> None:
         self._model.log_scale = log_scale
-        self._changed(at_once=True)
+        self.redraw()
 
     @property
     def smoothing(self) -> float:
@@ -152,7 +145,7 @@ class LineChart(PictureWidget, can_focus=True):
     @smoothing.setter
     def smoothing(self, smoothing: float) -> None:
         self._model.smoothing = smoothing
-        self._changed(at_once=True)
+        self.redraw()
 
     @property
     def cursor(self) -> float | None:
@@ -162,7 +155,7 @@ class LineChart(PictureWidget, can_focus=True):
     @cursor.setter
     def cursor(self, x: float | None) -> None:
         self._model.cursor = x
-        self._changed(at_once=True)
+        self.redraw()
 
     @property
     def window(self) -> tuple[float, float]:
@@ -176,32 +169,32 @@ class LineChart(PictureWidget, can_focus=True):
     def set_x_axis(self, name: str, kind: AxisKind = "count", end: float | None = None) -> None:
         """Say what x is and, when known, where it ends. Another name or kind removes the points there are."""
         self._model.set_x_axis(name, kind, end)
-        self._changed()
+        self.redraw_soon()
 
     def set_marks(self, marks: Iterable[tuple[float, str]]) -> None:
         """Draw a vertical line at each x, with its word: where a run was resumed."""
         self._model.set_marks(marks)
-        self._changed()
+        self.redraw_soon()
 
     def zoom(self, factor: float) -> None:
         """Show a window `factor` times narrower, around the cursor if in sight, else at the newest point."""
         self._model.zoom(factor)
-        self._changed(at_once=True)
+        self.redraw()
 
     def pan(self, fraction: float) -> None:
         """Move the window by a fraction of its width; at the newest point it follows again."""
         self._model.pan(fraction)
-        self._changed(at_once=True)
+        self.redraw()
 
     def reset(self) -> None:
         """Show everything, without a cursor."""
         self._model.reset()
-        self._changed(at_once=True)
+        self.redraw()
 
     def move_cursor(self, cells: int) -> None:
         """Move the cursor by cells, to a point of the first series; it appears at the newest in sight."""
         self._model.move_cursor(cells)
-        self._changed(at_once=True)
+        self.redraw()
 
     def action_zoom(self, factor: float) -> None:
         self.zoom(factor)
@@ -227,22 +220,4 @@ class LineChart(PictureWidget, can_focus=True):
 
     def draw(self, width: int, height: int) -> Picture:
         """The chart in `width` x `height` cells."""
-        self._stale = False
-        self._drawn_at = monotonic()
         return self._model.draw(width, height)
-
-    def _changed(self, *, at_once: bool = False) -> None:
-        """Have the picture drawn again soon: once for any number of changes."""
-        if not self.is_mounted or (self._stale and not at_once):
-            return
-        self._stale = True
-        wait_s = 0.0 if at_once else self._drawn_at + REDRAW_INTERVAL_S - monotonic()
-        if wait_s > 0:
-            self.set_timer(wait_s, self._redraw_if_stale)
-        else:
-            self.call_later(self._redraw_if_stale)
-
-    def _redraw_if_stale(self) -> None:
-        if self._stale:
-            self._stale = False
-            self.redraw()

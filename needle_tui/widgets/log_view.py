@@ -27,6 +27,7 @@ class LogView(PictureWidget, can_focus=True):
     """The last lines of a log. What is read while scrolled back holds still, whatever is added below."""
 
     STYLE_CLASSES = _STYLE_CLASSES
+    REDRAW_INTERVAL_S = 0.5  # every line that comes moves all the others, and all of them are sent
     COMPONENT_CLASSES: ClassVar[set[str]] = set(_STYLE_CLASSES.values())
     DEFAULT_CSS = """
     LogView { height: 1fr; min-height: 1; }
@@ -68,7 +69,7 @@ class LogView(PictureWidget, can_focus=True):
     def show(self, log: LogSource) -> None:
         """Show newer lines. While scrolled back they wait, unless the log is another one."""
         self._model.show(log)
-        self.redraw()
+        self.redraw_soon()
 
     def clear(self) -> None:
         """Forget all lines and follow again."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from time import monotonic
 from typing import ClassVar, Self
 
 from rich.segment import Segment
@@ -18,12 +20,16 @@ class PictureWidget(Widget):
     """A widget whose content is a `Picture`; `STYLE_CLASSES` maps one-letter styles to component classes."""
 
     STYLE_CLASSES: ClassVar[Mapping[str, str]] = {}
+    REDRAW_INTERVAL_S: ClassVar[float] = 0.2
+    """What comes by itself is shown at most this often; what a person does is shown at once."""
     ALLOW_SELECT = False
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes, markup=False)
         self._picture: Picture = EMPTY
         self._styles_by_letter: dict[str, Style] = {}
+        self._redrawn_at = -math.inf
+        self._is_redraw_due = False
 
     def draw(self, width: int, height: int) -> Picture:
         """The picture in `width` x `height` cells, which are one at least."""
@@ -34,8 +40,25 @@ class PictureWidget(Widget):
         """What is shown now, as text and styles."""
         return self._picture
 
+    def redraw_soon(self) -> None:
+        """Draw again when `REDRAW_INTERVAL_S` allows it: once for any number of changes until then."""
+        if self._is_redraw_due or not self.is_mounted:
+            return
+        self._is_redraw_due = True
+        wait_s = self._redrawn_at + self.REDRAW_INTERVAL_S - monotonic()
+        if wait_s > 0:
+            self.set_timer(wait_s, self._redraw_if_due)
+        else:
+            self.call_later(self._redraw_if_due)
+
+    def _redraw_if_due(self) -> None:
+        if self._is_redraw_due:
+            self.redraw()
+
     def redraw(self) -> None:
-        """Draw the picture and send what differs from the one on the screen."""
+        """Draw the picture now and send what differs from the one on the screen."""
+        self._is_redraw_due = False
+        self._redrawn_at = monotonic()
         width, height = self.content_size
         if not (self.is_mounted and width and height):
             self._picture = EMPTY

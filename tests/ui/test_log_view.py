@@ -9,6 +9,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.geometry import Region
+from textual.pilot import Pilot
 
 from needle.runs.tail import LogTail
 from needle_tui.widgets.log_view import LogView
@@ -40,6 +41,15 @@ class LogApp(App[None]):
         self.noted.append(key)
 
 
+async def shown(pilot: Pilot[None], log: LogTail) -> Watched:
+    """The pane once it has drawn these lines."""
+    view = pilot.app.query_one(Watched)
+    view.show(log)
+    await pilot.pause()
+    view.redraw()
+    return view
+
+
 class Log:
     """A real log file and its tail."""
 
@@ -64,37 +74,33 @@ def log(tmp_path: Path) -> Log:
 
 async def test_it_follows_a_file_that_grows(log: Log) -> None:
     async with LogApp().run_test(size=(60, 10)) as pilot:
-        view = pilot.app.query_one(Watched)
-        view.show(log.tail)
+        view = await shown(pilot, log.tail)
         assert view.picture.rows[9].text.startswith("step 99 ")
-        view.show(log.write("step 100 loss 0.1\n"))
+        await shown(pilot, log.write("step 100 loss 0.1\n"))
         assert view.picture.rows[9].text.startswith("step 100 ")
 
 
 async def test_a_progress_line_that_is_redrawn_sends_only_its_changed_cells(log: Log) -> None:
     async with LogApp().run_test(size=(60, 10)) as pilot:
-        view = pilot.app.query_one(Watched)
-        view.show(log.write("epoch 1  10 of 90"))
+        view = await shown(pilot, log.write("epoch 1  10 of 90"))
         await pilot.pause()
         view.sent.clear()
-        view.show(log.write("\repoch 1  11 of 90"))
+        await shown(pilot, log.write("\repoch 1  11 of 90"))
         assert view.sent == [Region(10, 9, 1, 1)]
 
 
 async def test_the_same_lines_send_nothing(log: Log) -> None:
     async with LogApp().run_test(size=(60, 10)) as pilot:
-        view = pilot.app.query_one(Watched)
-        view.show(log.tail)
+        view = await shown(pilot, log.tail)
         await pilot.pause()
         view.sent.clear()
-        view.show(log.tail)
+        await shown(pilot, log.tail)
         assert view.sent == []
 
 
 async def test_keys_scroll_back_and_end_follows_again(log: Log) -> None:
     async with LogApp().run_test(size=(60, 10)) as pilot:
-        view = pilot.app.query_one(Watched)
-        view.show(log.tail)
+        view = await shown(pilot, log.tail)
         view.focus()
         await pilot.press("up")
         assert not view.following
@@ -108,8 +114,7 @@ async def test_keys_scroll_back_and_end_follows_again(log: Log) -> None:
 async def test_a_search_is_typed_without_acting_as_commands(log: Log) -> None:
     app = LogApp()
     async with app.run_test(size=(60, 10)) as pilot:
-        view = app.query_one(Watched)
-        view.show(log.write("what a queue\n"))
+        view = await shown(pilot, log.write("what a queue\n"))
         view.focus()
         await pilot.press("slash", *"what", "space", *"a", "space", *"q")
         assert "/what a q_   1 of 1" in view.picture.text()
@@ -121,8 +126,7 @@ async def test_a_search_is_typed_without_acting_as_commands(log: Log) -> None:
 
 async def test_n_goes_round_what_was_found(log: Log) -> None:
     async with LogApp().run_test(size=(60, 10)) as pilot:
-        view = pilot.app.query_one(Watched)
-        view.show(log.tail)
+        view = await shown(pilot, log.tail)
         view.focus()
         await pilot.press("slash", *"step", "space", *"5", "enter")
         assert "11 of 11" in view.picture.text()
@@ -135,8 +139,7 @@ async def test_n_goes_round_what_was_found(log: Log) -> None:
 
 async def test_w_wraps_a_long_line(log: Log) -> None:
     async with LogApp().run_test(size=(60, 10)) as pilot:
-        view = pilot.app.query_one(Watched)
-        view.show(log.write("x" * 100 + " end\n"))
+        view = await shown(pilot, log.write("x" * 100 + " end\n"))
         view.focus()
         assert view.picture.rows[9].text.endswith("…")
         await pilot.press("w")
@@ -145,10 +148,9 @@ async def test_w_wraps_a_long_line(log: Log) -> None:
 
 async def test_the_screen_shows_the_picture_after_many_partial_updates(log: Log) -> None:
     async with LogApp().run_test(size=(60, 10)) as pilot:
-        view = pilot.app.query_one(Watched)
-        view.show(log.tail)
+        view = await shown(pilot, log.tail)
         for number in range(20):
-            view.show(log.write(f"{'漢' * (number % 5)} line {number}\n"))
+            await shown(pilot, log.write(f"{'漢' * (number % 5)} line {number}\n"))
             await pilot.pause()
         strips = view.screen._compositor.render_strips()
         assert "\n".join(strip.text[:60].rstrip() for strip in strips) == view.picture.text()
