@@ -64,7 +64,7 @@ def _refuse_own_source(out: Path, sources: Sources) -> None:
 
 def _missing(error: ModuleNotFoundError) -> InputError:
     return InputError(
-        f"building an archive needs {error.name}, which is not installed",
+        f"building an archive needs {(error.name or '').partition('.')[0]}, which is not installed",
         remedy="install it with: pip install 'needle-tui[train]'",
     )
 

@@ -22,6 +22,7 @@ _NUMBERLESS_NAMES = (
 )
 _KNOWN = sorted({_DEFAULT, "attn", "engram", "mhc_phi", "mtp", *_NUMBERLESS_NAMES})
 _KNOWN_TEXT = "default, embedding, attn.<projection>, engram<site>.<part>, mhc_phi_<part>, mtp.<projection>"
+_FORM = "write it like default=4,embedding=4,attn.q_proj=3,engram0=1.58"
 _PATTERNS = (
     (re.compile(r"embedding/embedding"), r"embedding"),
     (re.compile(r"stack/layers/block/self_attn/(\w+)/kernel"), r"attn.\1"),
@@ -78,10 +79,10 @@ def parse_bit_map(
     for entry in entries:
         try:
             name, bits = _parsed(entry, engram_sites)
+            if name in widths:
+                raise ValueError(f"{name} is given twice")
         except ValueError as error:
-            raise InputError(f"bit map {text!r:.120}: {error}", field=field) from None
-        if name in widths:
-            raise InputError(f"bit map {text!r:.120}: {name} is given twice", field=field)
+            raise InputError(f"bit map {text!r:.120}: {error}", remedy=_FORM, field=field) from None
         widths[name] = bits
     default = widths.pop(_DEFAULT, default)
     return BitMap(default, tuple(widths.items()))
