@@ -15,7 +15,14 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     home = tmp_path_factory.mktemp("home")
     for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(home / name.lower()))
-    for name in ("NEEDLE_RUNS", "NEEDLE_RUN", "NEEDLE_ATTEMPT", "NEEDLE_GLYPHS", "JAX_PLATFORMS", "JAX_PLATFORM_NAME"):
+    for name in (
+        "NEEDLE_RUNS",
+        "NEEDLE_RUN",
+        "NEEDLE_ATTEMPT",
+        "NEEDLE_GLYPHS",
+        "JAX_PLATFORMS",
+        "JAX_PLATFORM_NAME",
+    ):
         monkeypatch.delenv(name, raising=False)
     return home
 
