@@ -90,6 +90,8 @@ class NeedleApp(App[int]):
             self.set_timer(PAINT_REST_S, self._after_first_paint)
 
     async def _after_first_paint(self) -> None:
+        # Textual makes its default mode without being told, but only goes back to one that it was told of.
+        self._modes[self.DEFAULT_MODE] = self.get_default_screen
         if isinstance(self.screen, NeedleScreen):
             await self.screen.furnish()
         self._watch_runs()

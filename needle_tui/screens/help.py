@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 
 from needle_tui.text import column
 from needle_tui.theme import style_sheet
@@ -17,8 +17,7 @@ from needle_tui.widgets.key_bar import key_name
 from needle_tui.widgets.lines import Lines
 
 _KEY_WIDTH = 12
-_SOMEWHERE_ELSE = ("Input", "ScrollView", "VerticalScroll", "ValueInput")
-"""Widgets whose own editing and scrolling keys are those of every terminal program."""
+_LEFT_OUT = ("screen.copy_text", "help_quit")
 
 
 class KeyList(Lines):
@@ -58,17 +57,23 @@ class HelpScreen(ModalScreen[None]):
 
 
 def grouped_keys(bindings: Mapping[str, ActiveBinding]) -> dict[str, list[tuple[str, str]]]:
-    """Keys by where they act: this screen first, then what has the focus, then everywhere."""
+    """Keys by where they act: this screen and what has the focus first, then those that work everywhere."""
     here: dict[str, list[str]] = {}
     everywhere: dict[str, list[str]] = {}
-    for active in bindings.values():
+    for active in sorted(bindings.values(), key=lambda one: not isinstance(one.node, Screen)):
         binding = active.binding
-        if not binding.description or type(active.node).__name__ in _SOMEWHERE_ELSE:
+        if not binding.description or binding.action in _LEFT_OUT or _edits_text(active):
             continue
-        group = everywhere if active.node is active.node.app else here
+        is_general = active.node is active.node.app or binding.action.startswith("app.focus")
+        group = everywhere if is_general else here
         group.setdefault(binding.description, []).append(key_name(binding.key))
     return {
-        title: [(" ".join(keys), words) for words, keys in group.items()]
+        title: [(" ".join(dict.fromkeys(keys)), words) for words, keys in group.items()]
         for title, group in (("Here", here), ("Everywhere", everywhere))
         if group
     }
+
+
+def _edits_text(active: ActiveBinding) -> bool:
+    """Whether the key is one of a text box or of scrolling, which are those of every terminal program."""
+    return type(active.node).__name__ in ("ValueInput", "VerticalScroll")

@@ -106,6 +106,7 @@ class ValueInput(Input):
 
     DEFAULT_CSS = """
     ValueInput { border: none; height: 1; padding: 0; background: $surface; }
+    ValueInput:ansi { text-style: underline; }
     TextField > ValueInput { width: 1fr; }
     ValueInput:focus { border: none; background: $panel; background-tint: $foreground 0%; }
     """

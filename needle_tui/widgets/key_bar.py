@@ -11,6 +11,8 @@ from needle_tui.widgets.lines import Lines
 _ALWAYS = (("F1", "Keys"), ("^p", "Commands"))
 _NAMES = {
     "escape": "Esc",
+    "tab": "Tab",
+    "shift+tab": "Shift+Tab",
     "enter": "Enter",
     "slash": "/",
     "plus": "+",
