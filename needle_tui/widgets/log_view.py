@@ -69,7 +69,7 @@ class LogView(PictureWidget, can_focus=True):
     def show(self, log: LogSource) -> None:
         """Show newer lines. While scrolled back they wait, unless the log is another one."""
         self._model.show(log)
-        self.redraw_soon()
+        self.redraw_soon(more_follows=False)
 
     def clear(self) -> None:
         """Forget all lines and follow again."""

@@ -40,16 +40,21 @@ class PictureWidget(Widget):
         """What is shown now, as text and styles."""
         return self._picture
 
-    def redraw_soon(self) -> None:
-        """Draw again when `REDRAW_INTERVAL_S` allows it: once for any number of changes until then."""
+    def redraw_soon(self, *, more_follows: bool = True) -> None:
+        """Draw again when `REDRAW_INTERVAL_S` allows it: once for any number of changes until then.
+
+        Where more changes may follow in the same breath, that is after them.
+        """
         if self._is_redraw_due or not self.is_mounted:
             return
         self._is_redraw_due = True
         wait_s = self._redrawn_at + self.REDRAW_INTERVAL_S - monotonic()
         if wait_s > 0:
             self.set_timer(wait_s, self._redraw_if_due)
-        else:
+        elif more_follows:
             self.call_later(self._redraw_if_due)
+        else:
+            self.redraw()
 
     def _redraw_if_due(self) -> None:
         if self._is_redraw_due:
@@ -58,7 +63,6 @@ class PictureWidget(Widget):
     def redraw(self) -> None:
         """Draw the picture now and send what differs from the one on the screen."""
         self._is_redraw_due = False
-        self._redrawn_at = monotonic()
         width, height = self.content_size
         if not (self.is_mounted and width and height):
             self._picture = EMPTY
@@ -66,6 +70,7 @@ class PictureWidget(Widget):
         before, self._picture = self._picture, self.draw(width, height)
         spans = changed_spans(before, self._picture)
         if spans:
+            self._redrawn_at = monotonic()
             self.refresh(*(Region(span.x, span.y, span.width, 1) for span in spans))
 
     def on_show(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import monotonic
 from typing import ClassVar
 
 import pytest
@@ -87,6 +88,20 @@ async def test_a_progress_line_that_is_redrawn_sends_only_its_changed_cells(log:
         view.sent.clear()
         await shown(pilot, log.write("\repoch 1  11 of 90"))
         assert view.sent == [Region(10, 9, 1, 1)]
+
+
+async def test_lines_that_come_fast_are_sent_together(log: Log) -> None:
+    async with LogApp().run_test(size=(60, 10)) as pilot:
+        view = await shown(pilot, log.write("first\n"))
+        view.sent.clear()
+        started = monotonic()
+        for number in range(50):
+            view.show(log.write(f"line {number}\n"))
+            await pilot.pause()
+        redraws = (monotonic() - started) / view.REDRAW_INTERVAL_S + 1
+        assert len(view.sent) <= 10 * redraws
+        view.redraw()
+        assert view.picture.rows[9].text.startswith("line 49 ")
 
 
 async def test_the_same_lines_send_nothing(log: Log) -> None:
