@@ -20,6 +20,8 @@ from needle.model.configuration import TransformerConfig
 from needle.model.parameters import parameter_shapes, unflatten
 from needle.model.raw_tokenizer import raw_tokenizer
 
+_TRAIN_AGAIN = "train the adapter again"
+
 
 @dataclass(frozen=True)
 class Sources:
@@ -99,7 +101,9 @@ def choose_numerics(
         return Numerics(asked, f"asked for with {flag}", _untrained_warning(adapter, trained, asked))
     if trained:
         return Numerics(trained, "what the adapter was trained for")
-    own = parse_bit_map(config.weight_bits, engram_sites=sites)
+    own = _recorded(
+        config.weight_bits, "the checkpoint", BitMap().default, sites, "give --bits or --bits-map"
+    )
     reason = "the checkpoint's own" if config.weight_bits else "the usual, nothing else was asked for"
     return Numerics(own, reason, _untrained_warning(adapter, trained, own))
 
@@ -145,12 +149,20 @@ def _trained(adapter: AdapterFile | None, sites: int) -> BitMap | None:
     if adapter is None or not (adapter.qat_bits or adapter.qat_bits_map):
         return None
     bits = adapter.qat_bits or BitMap().default
-    if bits not in CODEBOOKS:
+    if not isinstance(bits, (int, float)) or bits not in CODEBOOKS:
         raise InputError(
-            f"the adapter says it was trained for {bits!r} bits; weights have {WIDTHS_TEXT}",
-            remedy="train the adapter again",
+            f"the adapter says it was trained for {bits!r:.40} bits; weights have {WIDTHS_TEXT}",
+            remedy=_TRAIN_AGAIN,
         )
-    return parse_bit_map(adapter.qat_bits_map or "", default=bits, engram_sites=sites)
+    return _recorded(str(adapter.qat_bits_map or ""), "the adapter", bits, sites, _TRAIN_AGAIN)
+
+
+def _recorded(text: str, owner: str, default: float, sites: int, remedy: str) -> BitMap:
+    """A map that a file carries: its mistakes are not those of a flag."""
+    try:
+        return parse_bit_map(text, default=default, engram_sites=sites)
+    except InputError as error:
+        raise InputError(f"{owner} carries a wrong {error.message}", remedy=remedy) from None
 
 
 def _untrained_warning(adapter: AdapterFile | None, trained: BitMap | None, chosen: BitMap) -> str:

@@ -77,9 +77,32 @@ def test_two_flags_for_one_thing_are_refused():
         choose_numerics(None, CONFIG, bits=4, bits_map="default=4")
 
 
-def test_an_adapter_of_an_unknown_width_is_refused():
-    with pytest.raises(InputError, match="says it was trained for 8 bits"):
-        choose_numerics(adapter(8), CONFIG)
+@pytest.mark.parametrize(
+    ("trained", "words"),
+    [
+        (adapter(8), "says it was trained for 8 bits"),
+        (adapter([4]), "says it was trained for [4] bits"),
+        (adapter(None, "attn.q=9"), "the adapter carries a wrong bit map 'attn.q=9'"),
+        (adapter(None, 5), "the adapter carries a wrong bit map '5'"),
+    ],
+)
+def test_an_adapter_of_unknown_numerics_is_refused(trained, words):
+    with pytest.raises(InputError) as raised:
+        choose_numerics(trained, CONFIG, bits=4)
+
+    assert words in raised.value.message
+    assert raised.value.remedy == "train the adapter again"
+
+
+def test_a_wrong_map_inside_a_checkpoint_is_not_blamed_on_a_flag():
+    config = dataclasses.replace(CONFIG, weight_bits="default=4,attention=2")
+
+    with pytest.raises(InputError) as raised:
+        choose_numerics(None, config)
+
+    assert "the checkpoint carries a wrong bit map 'default=4,attention=2'" in raised.value.message
+    assert "--bits-map" in raised.value.remedy
+    assert choose_numerics(None, config, bits=2).bit_map == BitMap(2)
 
 
 def test_merging_here_and_in_training_give_the_same_weights(golden):
