@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Check, build in this process, write, and say what was built. Returns the exit status."""
     settings = FinetuneSettings(checkpoint=arguments.checkpoint, tokenizer=arguments.tokenizer or "")
-    checkpoint, _, _ = locate_base(settings)
+    checkpoint, base_name, _ = locate_base(settings)
     out = _free_output(Path(arguments.out).expanduser(), overwrite=arguments.overwrite)
     try:
         from needle.model.archive import write_archive
@@ -30,7 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         adapter = Path(arguments.lora).expanduser() if arguments.lora else None
         tokenizer = locate_tokenizer(settings, checkpoint)
-        sources = Sources(checkpoint, tokenizer, adapter, arguments.bits, arguments.bits_map or "")
+        bits_map = arguments.bits_map or ""
+        sources = Sources(checkpoint, tokenizer, adapter, arguments.bits, bits_map, base_name)
         _refuse_own_source(out, sources)
         built = build_archive(sources)
     except ModuleNotFoundError as error:

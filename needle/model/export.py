@@ -25,13 +25,17 @@ _TRAIN_AGAIN = "train the adapter again"
 
 @dataclass(frozen=True)
 class Sources:
-    """What an archive is built from; `bits` and `bits_map` are what was asked for, if anything was."""
+    """What an archive is built from; `bits` and `bits_map` are what was asked for, if anything was.
+
+    `base_name` is what a run on this checkpoint calls it, where that is not the file's name.
+    """
 
     checkpoint: Path
     tokenizer: Path
     adapter: Path | None = None
     bits: float | None = None
     bits_map: str = ""
+    base_name: str = ""
 
 
 class Numerics(NamedTuple):
@@ -76,7 +80,7 @@ def build_archive(sources: Sources) -> Built:
         flat = merged(flat, adapter.lora, adapter.scale)
     tokenizer = raw_tokenizer(sources.tokenizer, config.vocab_size)
     archive = encode_archive(unflatten(flat), config, numerics.bit_map, tokenizer)
-    warnings = (numerics.warning, _base_warning(adapter, sources.checkpoint))
+    warnings = (numerics.warning, _base_warning(adapter, sources))
     return Built(archive, numerics, kv_window(config), tuple(filter(None, warnings)))
 
 
@@ -173,11 +177,12 @@ def _untrained_warning(adapter: AdapterFile | None, trained: BitMap | None, chos
     )
 
 
-def _base_warning(adapter: AdapterFile | None, checkpoint: Path) -> str:
-    """Two bases of one geometry cannot be told apart by shape; their names can be."""
-    if adapter is None or not adapter.base or Path(adapter.base).name == checkpoint.name:
+def _base_warning(adapter: AdapterFile | None, sources: Sources) -> str:
+    """Two bases of one geometry cannot be told apart by shape; their names can be, in either format."""
+    known = {sources.checkpoint.stem, Path(sources.base_name).stem}
+    if adapter is None or not adapter.base or Path(adapter.base).stem in known:
         return ""
-    return f"the adapter says it was trained on {adapter.base}, not on {checkpoint.name}"
+    return f"the adapter says it was trained on {adapter.base}, not on {sources.checkpoint.name}"
 
 
 def _kind(tensor: Tensor) -> str:

@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from needle.cli import run
-from needle.model.adapters import load_adapter, save_adapter
+from needle.model.adapters import AdapterFile, load_adapter, save_adapter
 from needle.model.archive_reading import read_archive
 from needle.model.checkpoints import load_checkpoint, save_checkpoint
 from needle.model.parameters import flatten, unflatten
@@ -90,12 +91,18 @@ def test_a_map_gives_each_part_its_bits(golden, base, tmp_path):
     assert out.read_bytes() == (golden / "tiny_mixed.cact").read_bytes()
 
 
-def test_the_embedded_sample_can_be_built(tmp_path, capsys):
-    out = tmp_path / "sample.cact"
+def test_what_a_run_on_the_embedded_sample_left_can_be_built(tmp_path, capsys):
+    kernel = "stack/layers/block/self_attn/q_proj/kernel"
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(shape).astype("f4") for shape in ((8, 128, 2), (8, 2, 128)))
+    adapter, out = tmp_path / "adapter.safetensors", tmp_path / "sample.cact"
+    save_adapter(adapter, AdapterFile({kernel: {"A": a, "B": b}}, 1.0, "sample", rank=2, seed=0, qat_bits=2))
 
-    assert run(["build", "sample", "--out", str(out)]) == 0
+    assert run(["build", "sample", "--lora", str(adapter), "--out", str(out)]) == 0
 
-    assert read_archive(out).config.vocab_size == 1024
+    assert capsys.readouterr().err == ""
+    weights = read_archive(out).params["stack"]["layers"]["block"]["self_attn"]["q_proj"]["kernel"]
+    assert np.corrcoef(weights.ravel(), (a @ b).ravel())[0, 1] > 0.9
 
 
 def test_a_safetensors_base_and_adapter_give_the_same_archive(golden, base, trained, tmp_path):
