@@ -20,7 +20,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
 
-from needle_tui.background import in_background
+from needle_tui.background import BackgroundFailed, in_background
 from needle_tui.context import Context
 from needle_tui.messages import BackendKnown, InventoryKnown
 from needle_tui.narrow_update import narrowed
@@ -148,12 +148,18 @@ class NeedleApp(App[int]):
             found = self.context.probe(known, tell)
             return InventoryKnown(found, probing=False)
 
-        in_background(self, learn, name="inventory")
+        in_background(self, learn, name="look at this machine")
 
     def on_inventory_known(self, message: InventoryKnown) -> None:
         """Take what was found."""
         self.inventory = message.inventory
         self.probing = message.probing
+
+    def on_background_failed(self, message: BackgroundFailed) -> None:
+        """Say that something went wrong that should not have, and go on with what there is."""
+        self.probing = False
+        text = inert(f"{type(message.error).__name__}: {message.error}")
+        self.notify(text, title=f"Could not {message.name}", severity="error", markup=False)
 
     def on_backend_known(self, message: BackendKnown) -> None:
         """Take one backend's answer while others are still asked."""

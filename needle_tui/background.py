@@ -13,11 +13,23 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 
 
+class BackgroundFailed(Message):
+    """Work in the background came to an end that nobody foresaw; it bubbles up to the app, which says so."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        super().__init__()
+        self.name = name
+        self.error = error
+
+
 def in_background(target: MessagePump, work: Callable[[], Message | None], *, name: str) -> None:
-    """Run `work` in a thread and post the message it returns to `target`."""
+    """Run `work` in a thread and post the message it returns to `target`. `name` says what is done."""
 
     def run() -> None:
-        message = work()
+        try:
+            message = work()
+        except Exception as error:
+            message = BackgroundFailed(name, error)
         if message is not None and target.is_attached:
             target.post_message(message)
 

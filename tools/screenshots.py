@@ -111,8 +111,8 @@ async def _start(stage: Stage, **changed: str) -> None:
 async def _launch_and_watch(stage: Stage) -> None:
     await stage.until(lambda: stage.board and stage.board.outcome.can_start and not stage.app.probing)
     stage.take("launch")
-    await _start(stage, name="tools-rank-16", epochs="5")
-    await stage.until(lambda: stage.step >= 70)
+    await _start(stage, name="tools-rank-16", epochs="4")
+    await stage.until(lambda: stage.step >= 60)
     stage.take("monitor")
     await stage.until(stage.ended)
     await stage.press("plus")
@@ -121,13 +121,13 @@ async def _launch_and_watch(stage: Stage) -> None:
 
 async def _stop_and_look_back(stage: Stage) -> None:
     await _start(stage, name="tools-rank-64", lora_rank="64", epochs="4")
-    await stage.until(lambda: stage.step >= 12)
+    await stage.until(lambda: stage.step >= 8)
     await stage.press("s", "y")
-    await stage.until(lambda: stage.app.live_runs == 0 and "stop" in str(stage.app.screen.__class__).lower())
+    await stage.until(lambda: stage.app.live_runs == 0)
     stage.take("stop")
     await stage.press("enter", "1")
     await _start(stage, name="tools-small-batch", batch_size="8", epochs="4")
-    await stage.until(lambda: stage.step >= 20)
+    await stage.until(lambda: stage.step >= 12)
     await stage.press("3")
     await stage.until(lambda: len(stage.app.rows or ()) == 3)
     stage.take("runs")
@@ -142,7 +142,8 @@ async def _on_a_small_terminal(stage: Stage) -> None:
     await stage.press("2")
     await stage.until(lambda: stage.step >= 40)
     stage.take("monitor-80x24")
-    await stage.until(stage.ended)
+    await stage.press("s", "y")
+    await stage.until(lambda: stage.app.live_runs == 0)
 
 
 if __name__ == "__main__":

@@ -238,3 +238,13 @@ async def test_one_key_starts_a_run_in_its_own_process_that_can_be_stopped_from_
         await pilot.press("y")
         await until(pilot, lambda: "stopped" in screen_text(app), "the end of the run", within_s=60)
         assert observe_directory(directory).phase == "stopped"
+
+
+async def test_a_look_at_the_machine_that_fails_is_told_and_ends(context: Context, until: Until) -> None:
+    def broken() -> Inventory:
+        raise RuntimeError("the driver answered nonsense")
+
+    app = NeedleApp(dataclasses.replace(context, known_inventory=broken))
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        await until(pilot, lambda: "the driver answered nonsense" in screen_text(app), "the notice")
+        assert not app.probing
