@@ -11,7 +11,7 @@ import jax
 
 from needle.train.ending import StoppedEarly
 
-Compiled = Callable[..., Any]
+Compiled = jax.stages.Compiled
 _LOOK_EVERY_S = 0.1
 
 

@@ -82,7 +82,7 @@ def execution_of(plan: Plan) -> Execution:
 
 
 def begin_compiling(recipe: Recipe) -> Compilation:
-    """Compile the step, and the evaluation where something is held out; from shapes, before any data is there."""
+    """Compile the step, and the evaluation where something is held out, from shapes alone."""
     loss_sums = make_loss_sums(SimpleAttentionNetwork(recipe.base.config, recipe.execution), recipe.scale)
     base, state = _base_shapes(recipe.base), state_shapes(recipe)
     steps = recipe.batches.steps_per_epoch if recipe.on_device else 1
