@@ -10,6 +10,7 @@ from needle.config import FinetuneSettings, build, check
 from needle.errors import InputError
 from needle.runs.record import Plan
 from needle.units import bytes_text, count_text
+from needle_tui.remedies import Remedy, remedies
 
 if TYPE_CHECKING:
     from needle.devices.inventory import Inventory
@@ -30,6 +31,7 @@ class Outcome:
     settings: FinetuneSettings | None = None
     plan: Plan | None = None
     missing: str = ""
+    remedies: tuple[Remedy, ...] = ()
 
     @property
     def can_start(self) -> bool:
@@ -80,9 +82,9 @@ def _planned(
         at = error.field or "data"
         problems = {at: str(error).replace("\n  ", "; "), **problems}
         return Outcome(problems, remarks, settings, missing=_missing(problems))
-    if looking:
-        return Outcome(problems, remarks, settings, plan, "looking at the files…")
-    return Outcome(problems, remarks, settings, plan, _missing(problems) if problems else "")
+    missing = "looking at the files…" if looking else _missing(problems) if problems else ""
+    ways = remedies(settings, plan, lambda changed: make_plan(changed, inventory, facts, inherited))
+    return Outcome(problems, remarks, settings, plan, missing, ways)
 
 
 def _settings(values: Mapping[str, str]) -> FinetuneSettings | None:

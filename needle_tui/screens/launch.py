@@ -32,6 +32,7 @@ class LaunchScreen(NeedleScreen):
         Binding("ctrl+t", "toggle_advanced", "All settings", priority=True),
         Binding("f3", "reasons", "Reasons"),
         Binding("f6", "app.probe", "Probe devices"),
+        Binding("f7", "make_it_fit", "Make it fit", show=False),
         Binding("escape", "leave_field", "Leave the field", show=False),
         Binding("down", "app.focus_next", "Next setting", show=False),
         Binding("up", "app.focus_previous", "Previous setting", show=False),
@@ -89,6 +90,11 @@ class LaunchScreen(NeedleScreen):
         """Show every reason in full."""
         if self._board is not None:
             self._board.show_reasons()
+
+    def action_make_it_fit(self) -> None:
+        """Apply the first change that would make the run fit."""
+        if self._board is not None:
+            self._board.make_it_fit()
 
     def action_leave_field(self) -> None:
         """Leave the form, so that single keys act again."""

@@ -18,6 +18,7 @@ from needle.errors import NeedleError
 from needle.runs.record import Decision, Plan
 from needle_tui.background import in_background
 from needle_tui.draft import FILE_FIELDS, Outcome, judge
+from needle_tui.form_layout import as_text
 from needle_tui.messages import ActionFailed, FactsFound, RunStarted
 from needle_tui.widgets.decision_list import DecisionList
 from needle_tui.widgets.device_list import DeviceList
@@ -150,7 +151,8 @@ class LaunchBoard(Horizontal):
     def _show(self, outcome: Outcome) -> None:
         app, plan, dense = self.cockpit, outcome.plan, self.app.size.height < 30
         self.form.show_problems(outcome.problems, outcome.remarks)
-        self.query_one(MemoryPanel).show(plan.memory if plan else None, dense=dense)
+        bill = plan.memory if plan else None
+        self.query_one(MemoryPanel).show(bill, dense=dense, remedies=outcome.remedies)
         chosen = plan.backend.choice if plan else ""
         self.query_one(DeviceList).show(app.inventory, chosen_platform=chosen, probing=app.probing)
         decisions = decisions_of(plan) if plan else ()
@@ -178,6 +180,14 @@ class LaunchBoard(Horizontal):
         self.help_line.show(
             "Copied, where the terminal allows it: " + shlex.join(self.outcome.plan.command_line)
         )
+
+    def make_it_fit(self) -> None:
+        """Apply the first change that would make the run fit."""
+        if not self.outcome.remedies:
+            self.help_line.show("There is nothing to apply: it fits, or no change offered would make it fit.")
+            return
+        remedy = self.outcome.remedies[0]
+        self.form.field_widget(remedy.field).set_value(as_text(remedy.value))
 
     def show_reasons(self) -> None:
         """Show the plan with every reason in full."""

@@ -7,6 +7,7 @@ from textual.content import Content
 from needle.runs.record import MemoryBill, MemoryPart
 from needle.units import bytes_text
 from needle_tui.marks import marks
+from needle_tui.remedies import Remedy
 from needle_tui.text import fit
 from needle_tui.widgets.lines import Lines
 from needle_tui.widgets.memory_bar import memory_bar
@@ -20,10 +21,13 @@ class MemoryPanel(Lines):
         self.border_title = "Memory"
         self._bill: MemoryBill | None = None
         self._dense = False
+        self._remedies: tuple[Remedy, ...] = ()
 
-    def show(self, bill: MemoryBill | None, *, dense: bool = False) -> None:
+    def show(
+        self, bill: MemoryBill | None, *, dense: bool = False, remedies: tuple[Remedy, ...] = ()
+    ) -> None:
         """A new bill, or None while the data or the base is not known. `dense` leaves the parts out."""
-        self._bill, self._dense = bill, dense
+        self._bill, self._dense, self._remedies = bill, dense, remedies
         self.border_title = f"Memory: {bill.where}" if bill else "Memory"
         self.update_lines()
 
@@ -32,7 +36,8 @@ class MemoryPanel(Lines):
         if self._bill is None:
             return [Content.assemble(("  known once the data and the base are", "$muted"))]
         parts = [] if self._dense else _parts(self._bill.parts, width)
-        return [*parts, _bar(self._bill, width), _verdict(self._bill, width)]
+        ways = [_way(remedy, width, first=at == 0) for at, remedy in enumerate(self._remedies)]
+        return [*parts, _bar(self._bill, width), _verdict(self._bill, width), *ways]
 
 
 def _parts(parts: tuple[MemoryPart, ...], width: int) -> list[Content]:
@@ -53,6 +58,15 @@ def _bar(bill: MemoryBill, width: int) -> Content:
         return Content.assemble(("  how much there is, is not known", "$muted"))
     used = bill.used_by_others_bytes / bill.limit_bytes
     return Content.assemble("  ", memory_bar(max(4, width - 3), used, bill.total_bytes / bill.limit_bytes))
+
+
+def _way(remedy: Remedy, width: int, *, first: bool) -> Content:
+    """`F7 batch size 4: about 61 MiB, fits`; the key applies the first one."""
+    key = ("F7", "$accent bold") if first else ("or", "$muted")
+    words = (
+        f"{remedy.field.replace('_', ' ')} {remedy.value}: about {bytes_text(remedy.bill.total_bytes)}, fits"
+    )
+    return Content.assemble("  ", key, " ", fit(words, width - 5))
 
 
 def _verdict(bill: MemoryBill, width: int) -> Content:

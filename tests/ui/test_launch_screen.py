@@ -248,3 +248,22 @@ async def test_a_look_at_the_machine_that_fails_is_told_and_ends(context: Contex
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         await until(pilot, lambda: "the driver answered nonsense" in screen_text(app), "the notice")
         assert not app.probing
+
+
+async def test_a_run_that_does_not_fit_says_by_how_much_and_a_key_makes_it_fit(
+    context: Context, inventory: Inventory, form: Callable[..., object], until: Until
+) -> None:
+    cuda, *others = inventory.backends
+    tiny = dataclasses.replace(cuda.devices[0], total_bytes=40 << 20, used_bytes=0)
+    full = dataclasses.replace(inventory, backends=(dataclasses.replace(cuda, devices=(tiny,)), *others))
+    app = NeedleApp(
+        dataclasses.replace(context, known_inventory=lambda: full, probe=lambda known, tell: full)
+    )
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await form(pilot, batch_size="4096")
+        assert isinstance(board, LaunchBoard)
+        await until(pilot, lambda: "does not fit" in screen_text(app), "the verdict")
+        assert "short" in screen_text(app)
+        await pilot.press("f7")
+        await until(pilot, lambda: "✓ fits" in screen_text(app), "a run that fits")
+        assert int(board.form.values["batch_size"]) < 4096
