@@ -38,7 +38,8 @@ def main(arguments: list[str]) -> int:
     print(f"{ending.outcome}: {ending.reason}" if ending.reason else ending.outcome, flush=True)
     writer.close()
     if ending.abandons_work:
-        # A compilation cannot be interrupted; leaving the interpreter normally would wait for it.
+        # Leaving the interpreter in the normal way would wait for it.
+        sys.stderr.flush()
         os._exit(ending.exit_status)
     return ending.exit_status
 

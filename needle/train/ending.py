@@ -22,7 +22,7 @@ class Ending(NamedTuple):
     """The end of an attempt.
 
     `expected` is False when the traceback belongs into the log; `abandons_work` is True when something
-    that cannot be interrupted is still going on in this process.
+    that cannot be interrupted, such as a compilation, may still be going on in this process.
     """
 
     outcome: Literal["finished", "stopped", "failed"]
@@ -37,9 +37,20 @@ class StoppedEarly(Exception):  # noqa: N818 - a request that was heeded is no e
 
 
 def ending_of(error: BaseException) -> Ending:
-    """The end that an exception means."""
+    """The end that an exception means; it may have come in the middle of anything."""
+    return _told(error)._replace(abandons_work=True)
+
+
+def last_line(error: BaseException) -> str:
+    """The line a traceback ends with, the one that says what happened."""
+    text = str(error).strip()
+    name = type(error).__name__
+    return f"{name}: {text.splitlines()[0]}" if text else name
+
+
+def _told(error: BaseException) -> Ending:
     if isinstance(error, (StoppedEarly, KeyboardInterrupt)):
-        return Ending("stopped", str(error) or "stopped before the first step", abandons_work=True)
+        return Ending("stopped", str(error) or "stopped before the first step")
     if isinstance(error, NeedleError):
         return Ending("failed", str(error), error.exit_status)
     if isinstance(error, ModuleNotFoundError) and error.name in _EXTRA:
@@ -48,13 +59,6 @@ def ending_of(error: BaseException) -> Ending:
     if _is_memory(error):
         return Ending("failed", f"{_memory_words(str(error))}\n  {_REMEDY_FOR_MEMORY}", 1, expected=False)
     return Ending("failed", last_line(error), 1, expected=False)
-
-
-def last_line(error: BaseException) -> str:
-    """The line a traceback ends with, the one that says what happened."""
-    text = str(error).strip()
-    name = type(error).__name__
-    return f"{name}: {text.splitlines()[0]}" if text else name
 
 
 def _is_memory(error: BaseException) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -57,6 +56,8 @@ def trainer(directory: Path, *, attempt: int = 1, program: str = "") -> Iterator
     """The trainer of a run as a process, or `program`, Python that ends in it; killed if still there."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
     environment |= {"NEEDLE_RUN": str(directory), "NEEDLE_ATTEMPT": str(attempt)}
+    # Half the time to compile; what is computed stays the same up to rounding.
+    environment["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
     start = ["-c", program] if program else ["-m", "needle.train"]
     with (directory / "log.txt").open("ab") as log:
         process = subprocess.Popen(
@@ -106,8 +107,10 @@ def the_end(directory: Path, attempt: int = 1) -> Event:
     return end
 
 
+def artifact_of(directory: Path) -> str:
+    """The adapter it wrote last."""
+    return str(events(directory, "artifact")[-1]["path"])
+
+
 def log(directory: Path) -> str:
     return RunFiles(directory).log.read_text()
-
-
-SIGNALS = (signal.SIGTERM, signal.SIGINT)

@@ -1,22 +1,30 @@
-"""A fine-tuning run from its first event to its adapter, as the record tells it."""
+"""A fine-tuning run from its first event to its adapter, unbroken and in pieces, as the record tells it."""
 
+import shutil
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from needle.model.adapters import load_adapter
-from needle.runs.record import RunFiles
+from needle.runs.record import RunFiles, read_request, write_json
 from tests.process.finetune_kit import (
     GOLDEN,
     STEPS_PER_EPOCH,
     TOTAL_STEPS,
+    artifact_of,
     events,
     log,
+    losses,
     make_run,
     metrics,
+    request,
     the_end,
     train,
+    trainer,
 )
 
 
@@ -82,3 +90,47 @@ def test_the_adapter_is_the_published_one_and_knows_where_it_came_from(finished:
         for part, wanted in pair.items():
             error = np.linalg.norm(adapter.lora[path][part] - wanted) / np.linalg.norm(wanted)
             assert error < 1e-3, f"{path}/{part}"
+
+
+def test_killed_and_stopped_and_resumed_it_gives_the_losses_of_the_unbroken_run(
+    finished: Path, tmp_path: Path, wait_for: Callable[..., None]
+) -> None:
+    out = tmp_path / "out.safetensors"
+    broken = make_run(tmp_path, out=str(out))
+
+    with trainer(broken, attempt=1) as process:
+        wait_for(lambda: events(broken, "checkpoint"), "the first epoch's checkpoint", 120)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert not events(broken, "end")
+
+    with trainer(broken, attempt=2) as process:
+        wait_for(lambda: events(broken, "phase", attempt=2)[1:], "the second attempt running", 120)
+        request(broken, "stop")
+        assert process.wait(timeout=60) == 0
+    assert the_end(broken, attempt=2)["outcome"] == "stopped"
+    assert "the adapter is saved" in str(the_end(broken, attempt=2)["reason"])
+    assert load_adapter(out).rank == 4
+
+    RunFiles(broken).stop_request.unlink()
+    assert train(broken, attempt=3) == 0, log(broken)
+    assert the_end(broken, attempt=3)["outcome"] == "finished"
+    assert losses(broken) == losses(finished)
+    unbroken = load_adapter(artifact_of(finished)).lora
+    for path, pair in load_adapter(out).lora.items():
+        for part, matrix in pair.items():
+            np.testing.assert_array_equal(matrix, unbroken[path][part])
+    resumed = [int(str(event["step"])) for event in events(broken, "resumed")]
+    assert STEPS_PER_EPOCH <= resumed[0] < resumed[1] <= TOTAL_STEPS
+
+
+def test_it_does_not_resume_from_a_data_file_that_changed(finished: Path, tmp_path: Path) -> None:
+    data, directory = tmp_path / "data.jsonl", tmp_path / "run"
+    data.write_text((GOLDEN / "train24.jsonl").read_text().replace("Set ", "Put "))
+    shutil.copytree(finished, directory)
+    request_of = read_request(directory)
+    settings = {**request_of.settings, "data": str(data)}
+    write_json(RunFiles(directory).request, msgspec.structs.replace(request_of, settings=settings))
+    assert train(directory, attempt=2) == 1
+    assert "cannot resume: the data changed since step 15" in str(the_end(directory, attempt=2)["reason"])
+    assert not [line for line in metrics(directory) if line["attempt"] == 2]

@@ -1,6 +1,5 @@
-"""Stopping, killing, resuming and failing, with real processes and real signals."""
+"""Stopping and failing, with real processes and real signals."""
 
-import json
 import os
 import signal
 from collections.abc import Callable
@@ -11,7 +10,7 @@ import pytest
 from needle.model.adapters import load_adapter
 from needle.runs.record import RunFiles
 from tests.process.finetune_kit import (
-    GOLDEN,
+    artifact_of,
     events,
     log,
     losses,
@@ -27,47 +26,11 @@ WaitFor = Callable[..., None]
 START_S = 120
 
 
-def test_a_killed_and_a_stopped_run_resume_to_the_losses_of_an_unbroken_one(
-    tmp_path: Path, wait_for: WaitFor
-) -> None:
-    unbroken = make_run(tmp_path / "unbroken")
-    assert train(unbroken) == 0, log(unbroken)
-    out = tmp_path / "out.safetensors"
-    broken = make_run(tmp_path / "broken", out=str(out))
-
-    with trainer(broken, attempt=1) as process:
-        wait_for(lambda: events(broken, "checkpoint"), "the first epoch's checkpoint", START_S)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert not events(broken, "end")
-
-    with trainer(broken, attempt=2) as process:
-        wait_for(lambda: events(broken, "phase", attempt=2)[1:], "the second attempt running", START_S)
-        request(broken, "stop")
-        assert process.wait(timeout=60) == 0
-    assert the_end(broken, attempt=2)["outcome"] == "stopped"
-    assert "the adapter is saved" in str(the_end(broken, attempt=2)["reason"])
-    assert load_adapter(out).rank == 4
-
-    (RunFiles(broken).stop_request).unlink()
-    assert train(broken, attempt=3) == 0, log(broken)
-    assert the_end(broken, attempt=3)["outcome"] == "finished"
-    assert losses(broken) == losses(unbroken)
-    assert load_adapter(out).lora.keys() == load_adapter(artifact_of(unbroken)).lora.keys()
-    resumed = [event["step"] for event in events(broken, "resumed")]
-    assert resumed == sorted(resumed)
-    assert resumed[0] in (5, 10)
-
-
-def artifact_of(directory: Path) -> str:
-    return str(events(directory, "artifact")[-1]["path"])
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_one_signal_finishes_the_step_saves_and_ends_well(
     tmp_path: Path, wait_for: WaitFor, number: signal.Signals
 ) -> None:
-    directory = make_run(tmp_path, epochs=500)
+    directory = make_run(tmp_path, epochs=500, val_split=0)
     with trainer(directory) as process:
         wait_for(lambda: len(metrics(directory)) >= 2, "a few steps", START_S)
         process.send_signal(number)
@@ -80,7 +43,7 @@ def test_one_signal_finishes_the_step_saves_and_ends_well(
 
 
 def test_a_second_signal_ends_at_once_and_is_told(tmp_path: Path, wait_for: WaitFor) -> None:
-    directory = make_run(tmp_path, epochs=500)
+    directory = make_run(tmp_path, epochs=500, val_split=0)
     with trainer(directory, program=HANGING) as process:
         wait_for(lambda: "hanging" in log(directory), "a step that hangs", START_S)
         process.send_signal(signal.SIGTERM)
@@ -128,7 +91,7 @@ def test_a_stop_while_compiling_is_heard_before_the_compiler_is_done(
 def test_a_checkpoint_request_is_met_between_epochs_and_training_goes_on(
     tmp_path: Path, wait_for: WaitFor
 ) -> None:
-    directory = make_run(tmp_path, epochs=100, batch_size=1)
+    directory = make_run(tmp_path, epochs=100, batch_size=1, val_split=0)
     with trainer(directory) as process:
         wait_for(lambda: metrics(directory), "the first step", START_S)
         request(directory, "checkpoint")
@@ -136,7 +99,7 @@ def test_a_checkpoint_request_is_met_between_epochs_and_training_goes_on(
         seen = len(metrics(directory))
         wait_for(lambda: len(metrics(directory)) > seen, "more steps")
         process.kill()
-    assert int(str(events(directory, "checkpoint")[0]["step"])) % 18 != 0
+    assert int(str(events(directory, "checkpoint")[0]["step"])) % 24 != 0
     assert not RunFiles(directory).checkpoint_request.exists()
 
 
@@ -215,21 +178,6 @@ def test_a_data_file_that_vanished_is_told_in_words(tmp_path: Path) -> None:
     assert train(directory) == 2
     assert "gone.jsonl" in str(the_end(directory)["reason"])
     assert "Traceback" not in log(directory)
-
-
-def test_a_data_file_that_changed_is_not_resumed_from(tmp_path: Path, wait_for: WaitFor) -> None:
-    data = tmp_path / "data.jsonl"
-    data.write_bytes((GOLDEN / "train24.jsonl").read_bytes())
-    directory = make_run(tmp_path, data=str(data))
-    with trainer(directory) as process:
-        wait_for(lambda: events(directory, "checkpoint"), "a checkpoint", START_S)
-        process.kill()
-    lines = data.read_text().splitlines()
-    first = json.loads(lines[0])
-    first["query"] += " now"
-    data.write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
-    assert train(directory, attempt=2) == 1
-    assert "cannot resume: the data changed" in str(the_end(directory, attempt=2)["reason"])
 
 
 def test_without_its_run_directory_it_says_how_it_is_used(tmp_path: Path) -> None:
