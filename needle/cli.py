@@ -91,6 +91,9 @@ def _add_build(commands: Commands[Parser]) -> None:
 def _add_devices(commands: Commands[Parser]) -> None:
     parser = _command(commands, "devices", "what this machine has and what works", "devices")
     parser.add_argument("--cached", action="store_true", help="answer from the last probe, at once")
+    parser.add_argument("--all", action="store_true", help="probe every interpreter found, not only one")
+    parser.add_argument("--python", metavar="PATH", default="", help="the interpreter to look at")
+    parser.add_argument("--backend", metavar="NAME", default="", help="try this JAX platform too")
     _add_common(parser, runs=False)
 
 

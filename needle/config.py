@@ -8,56 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from needle.errors import InputError
-
-Value = str | int | float | bool
-FieldKind = Literal["text", "path", "integer", "number", "choice", "switch"]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a person needs to know of one setting.
-
-    `least`/`most` are inclusive limits, `above`/`below` exclusive ones. `group` names the form's section.
-    """
-
-    help: str
-    unit: str = ""
-    least: float | None = None
-    most: float | None = None
-    above: float | None = None
-    below: float | None = None
-    positional: bool = False
-    path: bool = False
-    advanced: bool = False
-    group: str = "Training"
-
-
-@dataclass(frozen=True)
-class Field:
-    """One setting as the command line and the form see it."""
-
-    name: str
-    kind: FieldKind
-    default: Value
-    setting: Setting
-    choices: tuple[str, ...] = ()
-
-    @property
-    def flag(self) -> str:
-        """The command-line spelling, `--batch-size`; a positional has none."""
-        return "" if self.setting.positional else "--" + self.name.replace("_", "-")
-
-    @property
-    def label(self) -> str:
-        """The spelling for people, `Batch size`."""
-        return "LR" if self.name == "lr" else self.name.replace("_", " ").capitalize()
+from needle.setting import Field, FieldKind, Setting, Value, parse_value, value_text
 
 
 @dataclass(frozen=True)
@@ -69,6 +26,27 @@ class RunSettings:
         str,
         Setting("auto, or the one JAX platform to use: cpu, cuda, rocm, tpu, METAL", group="Compute"),
     ] = "auto"
+    python: Annotated[
+        str,
+        Setting(
+            "interpreter that trains: a name `needle devices` shows, or a path; empty: the best at hand",
+            path=True,
+            group="Compute",
+            advanced=True,
+        ),
+    ] = ""
+    devices: Annotated[
+        str,
+        Setting(
+            "devices to use, by number, id or UUID, with commas; empty: the first",
+            group="Compute",
+            advanced=True,
+        ),
+    ] = ""
+    xla_flags: Annotated[
+        str,
+        Setting("XLA flags for this run, beside those in XLA_FLAGS", group="Compute", advanced=True),
+    ] = ""
     precision: Annotated[
         Literal["auto", "float32", "bfloat16"],
         Setting("number format of the computation; what is trained stays float32", group="Compute"),
@@ -181,20 +159,6 @@ def build(task: type[RunSettings], values: Mapping[str, object]) -> RunSettings:
     return task(**{name: parse_value(known[name], value) for name, value in values.items()})  # type: ignore[arg-type]
 
 
-def parse_value(field: Field, value: object) -> Value:
-    """A value of the field's kind within its limits. Raises ValueError with words for a person."""
-    parsed = _converted(field, value)
-    setting = field.setting
-    if field.kind in ("integer", "number"):
-        number = float(typing.cast(float, parsed))
-        if not math.isfinite(number):
-            raise ValueError(f"must be a finite number, not {value}")
-        _within(number, setting)
-    if field.choices and parsed not in field.choices:
-        raise ValueError(f"must be one of {', '.join(field.choices)}, not {value!r}")
-    return parsed
-
-
 def to_json(settings: RunSettings) -> dict[str, Value]:
     """All settings by name, for `run.json`."""
     return dataclasses.asdict(settings)
@@ -215,21 +179,16 @@ def to_arguments(task_name: str, settings: RunSettings) -> list[str]:
         if field.setting.positional:
             arguments.append(str(value))
         elif value != field.default:
-            arguments.extend([field.flag] if field.kind == "switch" else [field.flag, value_text(value)])
+            arguments.extend(_spoken(field, value))
     return arguments
 
 
-def value_text(value: Value) -> str:
-    """A value as a person would type it: `1e-4`, `0.1`, `16`; reading it back gives the same value."""
-    if not isinstance(value, float):
-        return str(value)
-    if value.is_integer() and abs(value) < 1e6:
-        return str(int(value))
-    if 0.01 <= abs(value) < 1e6:
-        return repr(value)
-    spellings = (f"{value:.{digits}e}" for digits in range(18))
-    mantissa, _, exponent = next(text for text in spellings if float(text) == value).partition("e")
-    return f"{mantissa}e{int(exponent)}"
+def _spoken(field: Field, value: Value) -> list[str]:
+    """A flag with its value; in one word where the value itself looks like a flag."""
+    text = value_text(value)
+    if field.kind == "switch":
+        return [field.flag]
+    return [f"{field.flag}={text}"] if text.startswith("-") else [field.flag, text]
 
 
 def _field(name: str, hint: Any, default: Any) -> Field:
@@ -238,73 +197,6 @@ def _field(name: str, hint: Any, default: Any) -> Field:
     kinds: dict[object, FieldKind] = {int: "integer", float: "number", bool: "switch", str: "text"}
     kind = "choice" if choices else "path" if setting.path else kinds[kind_hint]
     return Field(name, kind, default, setting, choices)
-
-
-def _converted(field: Field, value: object) -> Value:
-    if field.kind == "switch":
-        return _switch(value)
-    if field.kind == "integer":
-        return _integer(value)
-    if field.kind == "number":
-        return _number(value)
-    if not isinstance(value, str):
-        raise ValueError(f"must be text, not {value!r}")
-    return value.strip()
-
-
-def _switch(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    words = {
-        "yes": True,
-        "true": True,
-        "on": True,
-        "1": True,
-        "no": False,
-        "false": False,
-        "off": False,
-        "0": False,
-    }
-    if isinstance(value, str) and value.strip().lower() in words:
-        return words[value.strip().lower()]
-    raise ValueError(f"must be yes or no, not {value!r}")
-
-
-def _integer(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    text = str(value).strip().replace("_", "").replace(",", "")
-    if not text:
-        raise ValueError("needs a whole number")
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"must be a whole number, not {value!r}") from None
-
-
-def _number(value: object) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    text = str(value).strip().replace("_", "")
-    if not text:
-        raise ValueError("needs a number")
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"must be a number, not {value!r}") from None
-
-
-def _within(number: float, setting: Setting) -> None:
-    if setting.least is not None and number < setting.least:
-        raise ValueError(f"must be at least {setting.least:g}, not {number:g}")
-    if setting.most is not None and number > setting.most:
-        raise ValueError(f"must be at most {setting.most:g}, not {number:g}")
-    if setting.above is not None and number <= setting.above:
-        raise ValueError(f"must be above {setting.above:g}, not {number:g}")
-    if setting.below is not None and number >= setting.below:
-        raise ValueError(f"must be below {setting.below:g}, not {number:g}")
 
 
 def _suggestion(name: str, known: Mapping[str, Field]) -> str:

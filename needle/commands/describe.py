@@ -14,11 +14,14 @@ def plan_lines(plan: Plan) -> list[str]:
         decision_line(name, decision)
         for name, decision in (
             ("base", plan.base),
+            ("python", plan.python),
             ("backend", plan.backend),
+            ("devices", plan.devices),
             ("attention", plan.kernel),
             ("precision", plan.precision),
             ("placement", plan.placement),
         )
+        if decision is not None
     ]
     lines += [f"  not {name}: {why}" for name, why in plan.kernel.rejected.items()]
     lines.append(f"steps       {plan.total_steps}")

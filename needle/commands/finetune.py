@@ -30,11 +30,15 @@ def run(arguments: argparse.Namespace) -> int:
     settings = build(FinetuneSettings, values)
     assert isinstance(settings, FinetuneSettings)
     _say_findings(settings, facts)
-    plan = make_plan(settings, inventory_for_start(_say), facts, os.environ)
+    runs_directory = _runs_directory(arguments)
+    machine = inventory_for_start(
+        _say, settings.backend, settings.python, os.environ, runs_directory=runs_directory
+    )
+    plan = make_plan(settings, machine, facts, os.environ)
     if arguments.dry_run:
         _print_plan(plan, as_json=arguments.json)
         return 0
-    directory = start_run("finetune", settings, plan, _runs_directory(arguments))
+    directory = start_run("finetune", settings, plan, runs_directory)
     if arguments.detach:
         return _let_go(directory, as_json=arguments.json)
     from needle.commands.follow import follow

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from needle.devices.platforms import METAL_JAX, extra_for, install_command, platform_label
-from needle.devices.probe import NO_JAX, NO_NVIDIA_NODE
+from needle.devices.probe import LOADED, NO_JAX, NO_NVIDIA_NODE
 
 BOTH_WHEELS_FIX = "uninstall one of the two: an environment serves either CUDA or ROCm"
 CANNOT_INSTALL = "the platform's own documentation says which package brings it to JAX"
@@ -26,6 +26,8 @@ class Circumstances:
     driver: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     system: str = sys.platform
+    installer: str = "pip"
+    source: str = ""
 
     def install(self, platform: str) -> str:
         """The line that installs a JAX with this platform."""
@@ -34,17 +36,28 @@ class Circumstances:
         extra = extra_for(platform, self.driver)
         if extra == "train" and platform != "cpu":
             return CANNOT_INSTALL
-        return install_command(self.python, extra)
+        return install_command(self.python, extra, installer=self.installer, source=self.source)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """`may_pass`: asked again the answer may be another, though nothing that is remembered by changed."""
+
+    reason: str
+    fix: str
+    may_pass: bool = False
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """`reason` and `fix` may use the pattern's groups {0}, {1} and {install}, {label}, {visible}, {line}."""
+    """`reason` and `fix` may use the pattern's groups {0}, {1} and {install}, {label}, {visible}, {line} and
+    {library}, where a library was loaded from."""
 
     pattern: str
     reason: str
     fix: str
     platform: str = ""
+    may_pass: bool = False
 
 
 _RULES = (
@@ -74,11 +87,13 @@ _RULES = (
         r"TPU is already in use by process with pid (\d+)",
         "the TPU is in use by process {0}; a TPU serves one process at a time",
         "wait for it or stop it: ps -fp {0}",
+        may_pass=True,
     ),
     _Rule(  # row 11
         r"libtpu.*(already in use|lockfile)",
         "libtpu says the TPU is in use; the lock file may be left over from a process that is gone",
         "see who holds it: lsof /dev/accel* /dev/vfio/*; ls -l /tmp/libtpu_lockfile",
+        may_pass=True,
     ),
     _Rule(r"Failed to open libtpu\.so", "libtpu is not installed in this interpreter", "{install}", "tpu"),
     _Rule(  # row 17
@@ -93,7 +108,7 @@ _RULES = (
     ),
     _Rule(  # row 22
         r"Loaded runtime CuDNN library: (\S+) but source was compiled with: (\d+(?:\.\d+)*)",
-        "cuDNN {0} was loaded, but this JAX was built with {1}",
+        "cuDNN {0} was loaded{library}, but this JAX was built with {1}",
         "unset LD_LIBRARY_PATH so that the wheel's own cuDNN is found, or: {install}",
     ),
     _Rule(  # row 24
@@ -105,6 +120,7 @@ _RULES = (
         r"XLA requires ptxas version ([\d.]+)",
         "an old ptxas from the system's CUDA comes first on PATH; XLA needs {0} or newer",
         "take the system's CUDA out of PATH",
+        may_pass=True,
     ),
     _Rule(
         r"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH|Driver/library version mismatch",
@@ -120,16 +136,19 @@ _RULES = (
         r"no supported devices found for platform CUDA|CUDA_ERROR_NO_DEVICE|No visible GPU devices",
         "CUDA finds no GPU it may use{visible}",
         "check CUDA_VISIBLE_DEVICES and nvidia-smi; a full GPU is not usable either",
+        may_pass=True,
     ),
     _Rule(  # rows 23 and 37
         r"DNN library initialization failed|CUDA_ERROR_OUT_OF_MEMORY|RESOURCE_EXHAUSTED",
         "the device's memory is taken, by other processes or by a preallocation: {line}",
         "see who uses it: nvidia-smi; then free it or choose another device",
+        may_pass=True,
     ),
     _Rule(  # row 18
         r"unable to find ld\.lld",
         "ROCm lists its devices but cannot compile for them: its linker ld.lld is missing",
         "install ROCm's llvm package and put its bin directory on PATH",
+        may_pass=True,
     ),
     _Rule(  # rows 1, 4, 19
         r"is not in the list of known backends|no attribute 'GpuAllocatorConfig'",
@@ -152,8 +171,8 @@ _SIGNALS = {
 }
 
 
-def explain(platform: str, text: str, circumstances: Circumstances) -> tuple[str, str] | None:
-    """(reason, fix) for what JAX or a library said; None when no rule knows it."""
+def explain(platform: str, text: str, circumstances: Circumstances) -> Explanation | None:
+    """What JAX or a library said, in words with a remedy; None when no rule knows it."""
     for rule in _RULES:
         found = re.search(rule.pattern, text)
         if found is None or rule.platform not in ("", platform):
@@ -164,8 +183,13 @@ def explain(platform: str, text: str, circumstances: Circumstances) -> tuple[str
             "label": platform_label(platform),
             "visible": "" if visible is None else f": CUDA_VISIBLE_DEVICES is {visible!r}",
             "line": _line_at(text, found.start()),
+            "library": _loaded_from(text),
         }
-        return rule.reason.format(*found.groups(), **words), rule.fix.format(*found.groups(), **words)
+        return Explanation(
+            rule.reason.format(*found.groups(), **words),
+            rule.fix.format(*found.groups(), **words),
+            rule.may_pass,
+        )
     return None
 
 
@@ -190,6 +214,12 @@ def telling_line(stderr: str) -> str:
     ]
     fatal = [line for line in lines if re.match(r"F\d{4} |F\d{4,}\s", line)]
     return (fatal or lines or [""])[-1][:400]
+
+
+def _loaded_from(text: str) -> str:
+    """` from /usr/lib/libcudnn.so.9`, by the line that the probe leaves when it fails."""
+    found = re.search(rf"^{re.escape(LOADED)}(\S*cudnn\S*)", text, re.MULTILINE)
+    return f" from {found[1]}" if found else ""
 
 
 def _line_at(text: str, position: int) -> str:

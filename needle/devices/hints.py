@@ -27,11 +27,15 @@ _SIMD_COUNT = re.compile(r"^simd_count\s+(\d+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Hints:
-    """Traces of hardware. Names are in the order of the PCI bus, as nvidia-smi numbers them."""
+    """Traces of hardware. Names are in the order of the PCI bus, as nvidia-smi numbers them.
+
+    `nvidia_uuids` are beside the names, empty where the driver does not publish them.
+    """
 
     nvidia_nodes: tuple[str, ...] = ()
     nvidia_driver: str = ""
     nvidia_names: tuple[str, ...] = ()
+    nvidia_uuids: tuple[str, ...] = ()
     amd_gpus: int = 0
     tpu_chips: int = 0
     tpu_kind: str = ""
@@ -56,10 +60,12 @@ def read_hints(root: Path, system: str, architecture: str) -> Hints:
     if system == "darwin":
         return Hints(apple_gpu=architecture == "arm64")
     chips, kind = _tpu_chips(root)
+    cards = _nvidia_cards(root)
     return Hints(
         nvidia_nodes=tuple(node for node in NVIDIA_NODES if (root / node.lstrip("/")).exists()),
         nvidia_driver=_nvidia_driver(root),
-        nvidia_names=_nvidia_names(root),
+        nvidia_names=tuple(name for name, _ in cards),
+        nvidia_uuids=tuple(uuid for _, uuid in cards),
         amd_gpus=_amd_gpus(root),
         tpu_chips=chips,
         tpu_kind=kind,
@@ -80,14 +86,16 @@ def _nvidia_driver(root: Path) -> str:
     return found.group(1) if found else read_text(root / "sys/module/nvidia/version").strip()
 
 
-def _nvidia_names(root: Path) -> tuple[str, ...]:
-    names = []
+def _nvidia_cards(root: Path) -> list[tuple[str, str]]:
+    """(name, UUID) of each card; a container may be shown question marks instead of the UUID."""
+    cards = []
     for card in sorted((root / "proc/driver/nvidia/gpus").glob("*/information")):
-        for line in read_text(card).splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "Model":
-                names.append(value.strip())
-    return tuple(names)
+        lines = (line.partition(":") for line in read_text(card).splitlines())
+        told = {key.strip(): value.strip() for key, _, value in lines}
+        if "Model" in told:
+            uuid = told.get("GPU UUID", "")
+            cards.append((told["Model"], "" if "?" in uuid else uuid))
+    return cards
 
 
 def _amd_gpus(root: Path) -> int:

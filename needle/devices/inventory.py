@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from queue import SimpleQueue
+from pathlib import Path
 
 from needle.devices import cache
-from needle.devices.doctor import machine_findings
-from needle.devices.explain import CANNOT_INSTALL, Circumstances
+from needle.devices.checks import machine_findings
+from needle.devices.driver_memory import with_driver_memory
+from needle.devices.environments import environment_at
 from needle.devices.memory import device_samples
-from needle.devices.platforms import PLATFORMS, platform_label
-from needle.devices.probing import TIME_LIMIT_S, Outcome, cancel_probes, run_probe
-from needle.devices.records import Backend, Device, Host, Interpreter, Inventory, Problem, Status
-from needle.devices.sight import NO_JAX, Sight, Surroundings, look
-from needle.devices.variables import hides_all, visible_indexes
+from needle.devices.platforms import current_directory
+from needle.devices.probing import TIME_LIMIT_S, Outcome, cancel_probes, probe_side_by_side
+from needle.devices.records import Backend, Device, Host, Interpreter, Inventory, Problem
+from needle.devices.sight import Sight, Surroundings, look, look_around, look_from
+from needle.devices.static import circumstances, static_backends, worth_probing
+from needle.errors import InputError
 
 UNSETTLED_S = 600.0
 """How long a hang or a crash is believed before it is asked again."""
@@ -25,7 +27,7 @@ UNSETTLED_S = 600.0
 
 def static_inventory(surroundings: Surroundings | None = None) -> Inventory:
     """What can be seen without JAX, a child process or touching a device. Backends are untried."""
-    return _inventory(look(surroundings or Surroundings()))
+    return _inventory(_sights(surroundings))
 
 
 def cached_inventory(surroundings: Surroundings | None = None) -> Inventory | None:
@@ -33,14 +35,48 @@ def cached_inventory(surroundings: Surroundings | None = None) -> Inventory | No
 
     Memory in use on accelerators is left open: asking their drivers would cost the first paint.
     """
-    seen = look(surroundings or Surroundings())
-    entry = cache.load(seen.cache_file(), seen.key(), time.time())
-    if entry is None:
+    sights = _sights(surroundings)
+    inventory = _inventory(sights)
+    entries = [_recall(seen) for seen in sights]
+    if entries[0] is None:
         return None
-    known = {backend.platform: _with_host_memory(backend, seen) for backend in entry.backends}
-    static = _inventory(seen)
-    merged = tuple(known.pop(backend.platform, backend) for backend in static.backends)
-    return replace(static, backends=(*merged, *known.values()), probed_at=entry.probed_at)
+    for seen, entry in zip(sights, entries, strict=True):
+        if entry is not None:
+            backends = _remembered(inventory.backends_of(seen.interpreter), entry, seen)
+            inventory = inventory.with_backends(seen.interpreter, backends)
+    return replace(inventory, probed_at=entries[0].probed_at)
+
+
+def inventory_from(python: str, surroundings: Surroundings | None = None) -> Inventory:
+    """What is known, without a probe, as seen from the interpreter that `python` names.
+
+    `python` is one of the labels, a path to an interpreter or to its environment, or a program's name; empty
+    for the one in use. Raises InputError at the field `python` when there is no such interpreter.
+    """
+    inventory = cached_inventory(surroundings) or static_inventory(surroundings)
+    known = interpreter_named(python, inventory)
+    if known is not None:
+        return inventory.seen_from(known)
+    seen = _sight_at(python, surroundings or Surroundings(), inventory)
+    backends, entry = static_backends(seen), _recall(seen)
+    if entry is not None:
+        backends = _remembered(backends, entry, seen)
+    added = replace(inventory, interpreters=(*inventory.interpreters, seen.interpreter))
+    return added.with_backends(seen.interpreter, backends).seen_from(seen.interpreter)
+
+
+def interpreter_named(text: str, inventory: Inventory) -> Interpreter | None:
+    """Which of these interpreters a label or a path means; the first when nothing is said. Reads no file."""
+    if not text:
+        return inventory.interpreters[0]
+    by_label = {one.label: one for one in reversed(inventory.interpreters)}
+    path = os.path.normpath(current_directory() / Path(text).expanduser())
+    by_path = {
+        meant: one
+        for one in reversed(inventory.interpreters)
+        for meant in (one.path, str(Path(one.path).parent.parent))
+    }
+    return by_label.get(text) or by_path.get(path)
 
 
 def probe_platform(
@@ -51,8 +87,9 @@ def probe_platform(
     surroundings: Surroundings | None = None,
 ) -> Backend:
     """Ask one interpreter about one platform, in a child that ends within `timeout_s`."""
-    seen = look(surroundings or Surroundings())
-    return _probed(platform, interpreter, seen, timeout_s).backend
+    seen = _sight_of(interpreter, _sights(surroundings), surroundings)
+    (outcome,) = _ask((platform,), seen, timeout_s, None).values()
+    return outcome.backend
 
 
 def probed_inventory(
@@ -60,148 +97,124 @@ def probed_inventory(
     *,
     on_backend: Callable[[Backend], None] | None = None,
     in_use: Collection[str] = (),
+    python: str = "",
+    platforms: Collection[str] = (),
     timeout_s: float = TIME_LIMIT_S,
     surroundings: Surroundings | None = None,
 ) -> Inventory:
     """Probe the CPU and every platform with a hint, side by side, and save the answers.
 
-    `on_backend` is called here, in this thread, as each answer comes. Platforms named in `in_use` are left
-    alone: a live run holds them.
+    Of the interpreter in use, or of the one whose path is `python`; `platforms` are tried whatever the hints
+    say. `on_backend` is called here, in this thread, as each answer comes. Platforms named in `in_use` are
+    left alone: a live run holds them.
     """
-    seen = look(surroundings or Surroundings())
-    wanted = [
-        backend.platform
-        for backend in static.backends
-        if backend.platform not in in_use and _worth_probing(backend.platform, seen)
-    ]
-    answers: SimpleQueue[Outcome] = SimpleQueue()
-    for platform in wanted:
-        threading.Thread(
-            target=lambda name: answers.put(_surely_probed(name, static.interpreters[0], seen, timeout_s)),
-            args=(platform,),
-            name=f"probe-{platform}",
-            daemon=True,
-        ).start()
-    outcomes: dict[str, Outcome] = {}
-    for _ in wanted:
-        outcome = answers.get()
-        outcomes[outcome.backend.platform] = outcome
-        if on_backend is not None:
-            on_backend(outcome.backend)
-    return _completed(static, outcomes, seen)
+    interpreter = next((one for one in static.interpreters if one.path == python), static.interpreters[0])
+    seen = _sight_of(interpreter, _sights(surroundings), surroundings)
+    known = static.backends_of(interpreter)
+    named = dict.fromkeys((*(backend.platform for backend in known), *platforms))
+    wanted = [name for name in named if name in platforms or worth_probing(name, seen)]
+    outcomes = _ask([name for name in wanted if name not in in_use], seen, timeout_s, on_backend)
+    probed_at = time.time()
+    _remember(outcomes, seen, probed_at)
+    answers = {name: outcome.backend for name, outcome in outcomes.items()}
+    backends = tuple(answers.pop(backend.platform, backend) for backend in known)
+    inventory = static.with_backends(interpreter, (*backends, *answers.values()))
+    return with_device_use(replace(inventory, probed_at=probed_at), seen.surroundings.environment)
 
 
-def _inventory(seen: Sight) -> Inventory:
+def with_device_use(inventory: Inventory, environment: Mapping[str, str] | None = None) -> Inventory:
+    """With the memory of NVIDIA devices as it is now, and who uses it. Needs no JAX."""
+    samples = device_samples(os.environ if environment is None else environment)
+    for interpreter in inventory.interpreters if samples else ():
+        backends = tuple(
+            with_driver_memory(backend, samples) for backend in inventory.backends_of(interpreter)
+        )
+        inventory = inventory.with_backends(interpreter, backends)
+    return inventory
+
+
+def _sights(surroundings: Surroundings | None) -> tuple[Sight, ...]:
+    """This machine from every interpreter at hand; first the one in use.
+
+    That is this one when it can train, else the first that can and was not found broken.
+    """
+    first = look(surroundings or Surroundings())
+    sights = (first, *look_around(first))
+    if not first.interpreter.problem:
+        return sights
+    able = [seen for seen in sights if not seen.interpreter.problem]
+    chosen = min(able, key=_known_broken, default=first)
+    return (chosen, *(seen for seen in sights if seen is not chosen))
+
+
+def _known_broken(seen: Sight) -> bool:
+    entry = _recall(seen)
+    return entry is not None and not any(backend.status == "works" for backend in entry.backends)
+
+
+def _sight_of(
+    interpreter: Interpreter, sights: tuple[Sight, ...], surroundings: Surroundings | None
+) -> Sight:
+    """The sight of an interpreter of an inventory, looked at anew where it is not among those at hand."""
+    known = next((seen for seen in sights if seen.interpreter.path == interpreter.path), None)
+    if known is not None:
+        return known
+    around = surroundings or Surroundings()
+    try:
+        return look_from(sights[0], environment_at(interpreter.path, around.directory, around.environment))
+    except InputError:
+        # It cannot even be started; the probe will say so.
+        return replace(
+            sights[0], surroundings=replace(around, python=interpreter.path), interpreter=interpreter
+        )
+
+
+def _sight_at(text: str, around: Surroundings, inventory: Inventory) -> Sight:
+    try:
+        environment = environment_at(text, around.directory, around.environment)
+    except InputError as error:
+        labels = [one.label for one in inventory.interpreters]
+        close = difflib.get_close_matches(text, labels, n=1)
+        remedy = f"did you mean {close[0]}?" if close else f"found here: {', '.join(labels)}"
+        raise InputError(error.message, remedy=remedy, field="python") from None
+    return look_from(look(around), environment)
+
+
+def _inventory(sights: tuple[Sight, ...]) -> Inventory:
+    seen = sights[0]
     host = Host(
         name=os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", ""),
         cores=_cores(),
         memory_total_bytes=seen.memory.total_bytes,
         memory_available_bytes=seen.memory.available_bytes,
     )
-    problems = machine_findings(seen.hints, seen.interpreter, seen.memory, seen.surroundings.environment)
-    backends = tuple(_static_backend(name, seen) for name in PLATFORMS)
-    return Inventory(host, (seen.interpreter,), backends, problems)
-
-
-def _static_backend(platform: str, seen: Sight) -> Backend:
-    """What the hints say of one platform: hardware here, a build of JAX for it here, both or neither."""
-    hardware = seen.hints.hardware(platform)
-    build = seen.build(platform)
-    install = _circumstances(seen).install(platform)
-    fix = "" if install == CANNOT_INSTALL else install
-    status: Status
-    visible = seen.surroundings.environment.get("CUDA_VISIBLE_DEVICES")
-    if platform == "cuda" and hardware and hides_all(visible):
-        reason = f"{hardware} is here, hidden by CUDA_VISIBLE_DEVICES={visible!r}"
-        return Backend(platform, "absent", (), reason, "unset CUDA_VISIBLE_DEVICES")
-    if hardware and build:
-        status, reason, fix = "untried", f"{hardware}; {build}", ""
-    elif platform == "cpu":
-        status, reason = "absent", NO_JAX
-    elif hardware and not seen.interpreter.packages.get("jax"):
-        status, reason = "broken", f"{hardware} is here; {NO_JAX}"
-    elif hardware:
-        status, reason = "broken", f"{hardware} is here, but this JAX has no build for it"
-    elif build:
-        status, reason, fix = "absent", f"{build} is installed, but no {_hardware_name(platform)} is seen", ""
-    else:
-        status, reason, fix = "absent", f"no {_hardware_name(platform)} is seen", ""
-    return Backend(platform, status, _hinted_devices(platform, seen) if hardware else (), reason, fix)
-
-
-def _circumstances(seen: Sight) -> Circumstances:
-    around = seen.surroundings
-    return Circumstances(around.python, seen.hints.nvidia_driver, around.environment, around.system)
-
-
-def _hardware_name(platform: str) -> str:
-    return platform_label(platform).partition(" (")[0]
-
-
-def _hinted_devices(platform: str, seen: Sight) -> tuple[Device, ...]:
-    """Devices as JAX would number them, as far as names were seen."""
-    hints, memory = seen.hints, seen.memory
-    if platform == "cpu":
-        return (Device("cpu:0", "cpu", hints.cpu_model or "cpu", 0, memory.total_bytes, memory.used_bytes),)
-    if platform == "METAL":
-        return (Device("METAL:0", "METAL", "Apple GPU", 0, memory.total_bytes),)
-    names = {
-        "cuda": hints.nvidia_names,
-        "rocm": ("AMD GPU",) * hints.amd_gpus,
-        "tpu": (hints.tpu_kind,) * hints.tpu_chips,
-    }.get(platform, ())
-    visible = seen.surroundings.environment.get("CUDA_VISIBLE_DEVICES") if platform == "cuda" else None
-    indexes = visible_indexes(visible, len(names))
-    chosen = names if indexes is None else [names[index] for index in indexes]
-    return tuple(Device(f"{platform}:{place}", platform, name, place) for place, name in enumerate(chosen))
-
-
-def _worth_probing(platform: str, seen: Sight) -> bool:
-    """The CPU always; another platform when its hardware or a build for it is here and JAX is."""
-    if platform == "cpu":
-        return True
-    if platform == "cuda" and hides_all(seen.surroundings.environment.get("CUDA_VISIBLE_DEVICES")):
-        return False
-    has_jax = "jax" in seen.interpreter.packages
-    return has_jax and bool(seen.hints.hardware(platform) or seen.build(platform))
-
-
-def _probed(platform: str, interpreter: Interpreter, seen: Sight, timeout_s: float) -> Outcome:
-    outcome = run_probe(
-        platform,
-        interpreter.path,
-        packages=interpreter.packages,
-        driver=seen.hints.nvidia_driver,
-        environment=seen.surroundings.environment,
-        timeout_s=timeout_s,
+    return Inventory(
+        host,
+        tuple(one.interpreter for one in sights),
+        static_backends(seen),
+        machine_findings(seen),
+        elsewhere={one.interpreter.path: static_backends(one) for one in sights[1:]},
     )
-    backend = _with_host_memory(outcome.backend, seen)
-    return replace(outcome, backend=_with_driver_memory(backend, seen.surroundings.environment))
 
 
-def _surely_probed(platform: str, interpreter: Interpreter, seen: Sight, timeout_s: float) -> Outcome:
-    """An outcome whatever happens: the thread that waits for it must not wait for ever."""
-    try:
-        return _probed(platform, interpreter, seen, timeout_s)
-    except Exception as error:
-        return Outcome(Backend(platform, "broken", reason=f"the probe failed: {error}"), settled=False)
+def _ask(
+    platforms: Collection[str], seen: Sight, timeout_s: float, on_backend: Callable[[Backend], None] | None
+) -> dict[str, Outcome]:
+    """The outcome for each platform; `on_backend` hears each as it comes."""
+    outcomes: dict[str, Outcome] = {}
+    answers = probe_side_by_side(
+        platforms, circumstances(seen), packages=seen.interpreter.packages, timeout_s=timeout_s
+    )
+    for outcome in answers:
+        samples = device_samples(seen.surroundings.environment) if outcome.backend.platform == "cuda" else []
+        backend = with_driver_memory(_as_of_now(outcome.backend, seen), samples)
+        outcomes[backend.platform] = replace(outcome, backend=backend)
+        if on_backend is not None:
+            on_backend(backend)
+    return outcomes
 
 
-def _with_driver_memory(backend: Backend, environment: Mapping[str, str]) -> Backend:
-    """NVIDIA devices with the whole device's memory: JAX tells only what its own process may take."""
-    if backend.platform != "cuda" or not backend.devices:
-        return backend
-    samples = {sample.id: sample for sample in device_samples(environment)}
-    devices = []
-    for device in backend.devices:
-        sample = samples.get(device.id)
-        if sample is not None:
-            device = replace(device, total_bytes=sample.total_bytes, used_bytes=sample.used_bytes)
-        devices.append(device)
-    return replace(backend, devices=tuple(devices))
-
-
-def _with_host_memory(backend: Backend, seen: Sight) -> Backend:
+def _as_of_now(backend: Backend, seen: Sight) -> Backend:
     """Devices that share the host's memory say so; what others used when probed is no longer known."""
     shared = backend.platform in ("cpu", "METAL")
     kind = seen.hints.cpu_model if backend.platform == "cpu" else ""
@@ -211,20 +224,26 @@ def _with_host_memory(backend: Backend, seen: Sight) -> Backend:
             kind=kind or device.kind,
             total_bytes=seen.memory.total_bytes if shared else device.total_bytes,
             used_bytes=seen.memory.used_bytes if shared else None,
+            unified=backend.platform == "METAL",
+            processes=(),
         )
         for device in backend.devices
     )
     return replace(backend, devices=devices)
 
 
-def _completed(static: Inventory, outcomes: Mapping[str, Outcome], seen: Sight) -> Inventory:
-    probed_at = time.time()
-    backends = tuple(
-        outcomes[backend.platform].backend if backend.platform in outcomes else backend
-        for backend in static.backends
-    )
-    _remember(outcomes, seen, probed_at)
-    return replace(static, backends=backends, probed_at=probed_at)
+def _recall(seen: Sight) -> cache.Entry | None:
+    return cache.load(seen.cache_file(), seen.key(), time.time())
+
+
+def _remembered(backends: tuple[Backend, ...], entry: cache.Entry, seen: Sight) -> tuple[Backend, ...]:
+    """These backends with what was learnt of them, and of others that were asked for by name."""
+    known = {backend.platform: _as_of_now(backend, seen) for backend in entry.backends}
+    merged = []
+    for backend in backends:
+        answer = known.pop(backend.platform, None)
+        merged.append(replace(answer, hidden=backend.hidden) if answer else backend)
+    return (*merged, *known.values())
 
 
 def _remember(outcomes: Mapping[str, Outcome], seen: Sight, probed_at: float) -> None:
@@ -255,7 +274,10 @@ __all__ = [
     "Surroundings",
     "cached_inventory",
     "cancel_probes",
+    "interpreter_named",
+    "inventory_from",
     "probe_platform",
     "probed_inventory",
     "static_inventory",
+    "with_device_use",
 ]

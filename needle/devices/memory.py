@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from needle.devices.hints import read_text
-from needle.devices.nvml import DeviceProcess, DeviceUse, device_samples
+from needle.devices.nvml import DeviceUse, device_samples
+from needle.devices.records import DeviceProcess
 
 MACHINE = "machine"
 _NO_LIMIT = 1 << 60

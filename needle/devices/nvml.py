@@ -14,25 +14,17 @@ from types import ModuleType
 from typing import TypeVar
 
 from needle.devices.hints import NVIDIA_NODES, read_text
-from needle.devices.variables import visible_indexes
+from needle.devices.records import DeviceProcess
+from needle.devices.visible import Entity, jax_ids
 
 Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True)
-class DeviceProcess:
-    """A process on a device. The name is empty when it runs outside this container."""
-
-    pid: int
-    name: str
-    used_bytes: int | None
 
 
 @dataclass(frozen=True)
 class DeviceUse:
     """One NVIDIA device now; None where it does not tell.
 
-    `id` is `cuda:N` as JAX numbers it, or `GPU N` as nvidia-smi numbers it when it is hidden from JAX.
+    `id` is `cuda:N` as JAX numbers it; hidden from JAX, it is named as nvidia-smi does: `GPU 1`, `MIG 0:2`.
     """
 
     id: str
@@ -59,34 +51,23 @@ def driver_version() -> str:
 
 
 def read_devices(library: ModuleType, environment: Mapping[str, str]) -> list[DeviceUse]:
-    """As `device_samples`, from an initialised pynvml."""
+    """As `device_samples`, from an initialised pynvml. A card cut into slices is listed by its slices."""
     count = _asked(lambda: int(library.nvmlDeviceGetCount())) or 0
-    handles = [_asked(partial(_handle, library, index)) for index in range(count)]
-    uuids = [_asked(partial(_uuid, library, handle)) or "" for handle in handles]
-    ids = device_ids(uuids, environment.get("CUDA_VISIBLE_DEVICES"))
+    handles: list[object] = []
+    entities: list[Entity] = []
+    for card in range(count):
+        whole = _asked(partial(_handle, library, card))
+        parts = _slices(library, whole) if whole is not None else []
+        for number, handle in enumerate(parts or [whole]):
+            handles.append(handle)
+            name = f"MIG {card}:{number}" if parts else f"GPU {card}"
+            entities.append(Entity(name, card, _asked(partial(_uuid, library, handle)) or ""))
+    ids = jax_ids(entities, environment)
     return [
-        _read_device(library, handle, ids[index], uuids[index])
-        for index, handle in enumerate(handles)
+        _read_device(library, handle, ids[at], entities[at].uuid)
+        for at, handle in enumerate(handles)
         if handle is not None
     ]
-
-
-def device_ids(uuids: list[str], visible: str | None) -> list[str]:
-    """The id of each device under CUDA_VISIBLE_DEVICES, which may hold numbers or (short) UUIDs.
-
-    Numbers are read in PCI bus order, which every child of ours is given.
-    """
-    indexes = visible_indexes(visible, len(uuids))
-    if indexes is None:
-        wanted = [part.strip() for part in (visible or "").split(",")]
-        indexes = tuple(
-            index
-            for part in wanted
-            for index, uuid in enumerate(uuids)
-            if part.startswith("GPU-") and uuid.startswith(part)
-        )
-    places = {index: place for place, index in enumerate(indexes)}
-    return [f"cuda:{places[index]}" if index in places else f"GPU {index}" for index in range(len(uuids))]
 
 
 _loaded: list[ModuleType | None] = []
@@ -122,6 +103,20 @@ def _asked(question: Callable[[], Answer]) -> Answer | None:
 
 def _handle(library: ModuleType, index: int) -> object:
     return library.nvmlDeviceGetHandleByIndex(index)
+
+
+def _slices(library: ModuleType, card: object) -> list[object]:
+    """The MIG devices that a card was cut into; none where it was not."""
+    mode = _asked(lambda: library.nvmlDeviceGetMigMode(card))
+    if not mode or not mode[0]:
+        return []
+    most = _asked(lambda: int(library.nvmlDeviceGetMaxMigDeviceCount(card))) or 0
+    found = (_asked(partial(_slice, library, card, number)) for number in range(most))
+    return [handle for handle in found if handle is not None]
+
+
+def _slice(library: ModuleType, card: object, number: int) -> object:
+    return library.nvmlDeviceGetMigDeviceHandleByIndex(card, number)
 
 
 def _uuid(library: ModuleType, handle: object) -> str:

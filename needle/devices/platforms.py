@@ -65,19 +65,45 @@ def extra_for(platform: str, driver: str = "") -> str:
     return PLATFORMS[platform].extra if platform in PLATFORMS else "train"
 
 
-def install_command(python: str, extra: str) -> str:
-    """The exact line that installs an extra into this interpreter."""
-    return f"{short_path(python)} -m pip install 'needle-tui[{extra}]'"
+def install_command(
+    python: str, extra: str, *, installer: str = "pip", source: str = "", version: str = ""
+) -> str:
+    """The exact line that installs an extra into this interpreter.
+
+    `installer` is `pip`, `uv`, or `ensurepip` where pip must come first. `source` is where needle-tui comes
+    from, as `Packages.needle_source` says it; `version` pins it.
+    """
+    wanted = f"needle-tui[{extra}]"
+    if source.startswith(("-e ", "/")):
+        path = source.removeprefix("-e ")
+        requirement = ("-e " if path != source else "") + shlex.quote(f"{path}[{extra}]")
+    elif source:
+        requirement = shlex.quote(f"{wanted} @ {source}")
+    else:
+        requirement = shlex.quote(f"{wanted}=={version}" if version else wanted)
+    program = short_path(python)
+    if installer == "uv":
+        return f"uv pip install --python {program} {requirement}"
+    line = f"{program} -m pip install {requirement}"
+    return f"{program} -m ensurepip && {line}" if installer == "ensurepip" else line
 
 
 def short_path(path: str) -> str:
     """A path as a shell accepts it: relative below the current directory, `~/…` below the home."""
-    here, home = os.getcwd(), str(Path.home())
+    here, home = str(current_directory()), str(Path.home())
     if path.startswith(here.rstrip("/") + "/"):
         return shlex.quote(os.path.relpath(path, here))
     if path.startswith(home.rstrip("/") + "/") and shlex.quote(path) == path:
         return "~" + path.removeprefix(home.rstrip("/"))
     return shlex.quote(path)
+
+
+def current_directory() -> Path:
+    """Where this process is; the root where its directory was deleted under it."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.sep)
 
 
 def version_tuple(version: str) -> tuple[int, ...]:

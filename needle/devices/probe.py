@@ -21,6 +21,7 @@ LIMIT_VARIABLE = "NEEDLE_PROBE_LIMIT_S"
 NO_NVIDIA_NODE = "no NVIDIA device node (/dev/nvidia0, /dev/nvidiactl or /dev/dxg) on this machine"
 NO_JAX = "JAX is not installed in this interpreter"
 WORKS = "an operation and its gradient were right"
+LOADED = "needle probe: loaded "
 _TOLERANCE = 0.02
 _TEXT_LIMIT = 400
 
@@ -37,6 +38,8 @@ def main(arguments: list[str]) -> int:
     os.environ.setdefault("JAX_PLATFORMS", platform)
     answer = _own_stdout()
     report = probe(platform)
+    if report["status"] != "works":
+        _tell_libraries()
     print(json.dumps(report), file=answer, flush=True)
     return 0 if report["status"] == "works" else 1
 
@@ -163,6 +166,14 @@ def _one_line(error: BaseException) -> str:
         return text[:_TEXT_LIMIT]
     name = type(error).__name__
     return (f"{name}: {text}" if text else name)[:_TEXT_LIMIT]
+
+
+def _tell_libraries() -> None:
+    """Which cuDNN this process loaded: a wrong one is told by its version, and found by its path (row 22)."""
+    with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        paths = {line.split(maxsplit=5)[-1].strip() for line in maps if "libcudnn" in line}
+        for path in sorted(paths, key=len):
+            print(f"{LOADED}{path}", file=sys.stderr)
 
 
 def _own_stdout() -> TextIO:

@@ -12,9 +12,10 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import IO
 
 import msgspec
@@ -33,7 +34,8 @@ _GRACE_S = 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """A probe's answer. `settled` is False where asking again may well give another: a hang, a crash."""
+    """A probe's answer. `settled` is False where asking again may well give another: a hang, a crash, a
+    device that is full."""
 
     backend: Backend
     settled: bool = True
@@ -47,10 +49,12 @@ def run_probe(
     driver: str = "",
     environment: Mapping[str, str] = os.environ,
     timeout_s: float = TIME_LIMIT_S,
+    installer: str = "pip",
+    source: str = "",
 ) -> Outcome:
     """Probe one platform with one interpreter. Never raises for what the child does."""
     child_environment = probe_environment(platform, environment, packages, timeout_s)
-    circumstances = Circumstances(python, driver, child_environment)
+    circumstances = Circumstances(python, driver, child_environment, installer=installer, source=source)
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         try:
             process = _start([python, str(Path(probe.__file__)), platform], child_environment, output, errors)
@@ -65,6 +69,42 @@ def run_probe(
     if ended is False:
         return _read(platform, answer) or Outcome(_timed_out(platform, timeout_s), settled=False)
     return _judge(platform, process.returncode, answer, said, circumstances, both_wheels(packages))
+
+
+def probe_side_by_side(
+    platforms: Iterable[str],
+    circumstances: Circumstances,
+    *,
+    packages: Mapping[str, str],
+    timeout_s: float = TIME_LIMIT_S,
+) -> Iterator[Outcome]:
+    """Probe platforms of one interpreter at the same time; each outcome as it comes."""
+    answers: SimpleQueue[Outcome] = SimpleQueue()
+
+    def ask(platform: str) -> None:
+        # The thread that waits for the answer must get one, whatever happens here.
+        try:
+            answers.put(
+                run_probe(
+                    platform,
+                    circumstances.python,
+                    packages=packages,
+                    driver=circumstances.driver,
+                    environment=circumstances.environment,
+                    timeout_s=timeout_s,
+                    installer=circumstances.installer,
+                    source=circumstances.source,
+                )
+            )
+        except Exception as error:
+            words = f"the probe failed: {error}"
+            answers.put(Outcome(Backend(platform, "broken", reason=words), settled=False))
+
+    wanted = tuple(platforms)
+    for platform in wanted:
+        threading.Thread(target=ask, args=(platform,), name=f"probe-{platform}", daemon=True).start()
+    for _ in wanted:
+        yield answers.get()
 
 
 def cancel_probes() -> None:
@@ -173,9 +213,11 @@ def _judge(
         return _without_answer(platform, status, answer, said, circumstances, both)
     backend = outcome.backend
     if backend.status != "works":
-        told = explain(platform, backend.reason, circumstances) or explain(platform, said, circumstances)
-        reason, fix = told or (backend.reason, "")
-        return Outcome(replace(backend, reason=reason, fix=fix))
+        # What a library wrote before JAX gave up says more than JAX's last words (rows 22 and 23).
+        told = explain(platform, f"{backend.reason}\n{said}", circumstances)
+        if told is None:
+            return Outcome(backend, settled=False)
+        return Outcome(replace(backend, reason=told.reason, fix=told.fix), settled=not told.may_pass)
     if status < 0:
         note = f"{backend.reason}; afterwards its process ended by {signal_words(-status)}"
         return Outcome(replace(backend, reason=note))
@@ -187,7 +229,8 @@ def _without_answer(
 ) -> Outcome:
     told = explain(platform, said, circumstances)
     if told:
-        return Outcome(Backend(platform, "broken", reason=told[0], fix=told[1]))
+        backend = Backend(platform, "broken", reason=told.reason, fix=told.fix)
+        return Outcome(backend, settled=not told.may_pass)
     last = telling_line(said)
     fix = f"see for yourself: {short_path(circumstances.python)} -m needle.devices.probe {platform}"
     if status < 0:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from needle.devices.platforms import version_tuple
+
 OVERRULED: dict[str, str] = {
     "JAX_PLATFORM_NAME": "deprecated: it only picks the default while every backend still starts "
     "and takes its memory",
@@ -15,6 +17,8 @@ OVERRULED: dict[str, str] = {
 
 FRACTION = "XLA_CLIENT_MEM_FRACTION"
 OLD_FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION"
+PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
+_NEW_FRACTION_JAX = (0, 4, 38)
 
 _CUDA_WORDS = ("cuda", "cudnn", "cublas", "nccl", "nvjitlink", "tensorrt", "hpc_sdk")
 _DRIVER_DIRECTORIES = ("/usr/local/nvidia/", "/usr/lib/wsl/")
@@ -29,6 +33,12 @@ def set_aside(name: str, inherited: Mapping[str, str]) -> str:
     if name == OLD_FRACTION and inherited.get(FRACTION):
         return f"JAX refuses to start when {FRACTION} is set too"
     return ""
+
+
+def fraction_name(jax_version: str) -> str:
+    """The variable that this JAX reads; older ones than were looked at get the name that all of them read."""
+    known = version_tuple(jax_version)
+    return FRACTION if not known or known >= _NEW_FRACTION_JAX else OLD_FRACTION
 
 
 def has_pip_cuda(packages: Mapping[str, str]) -> bool:
@@ -54,26 +64,3 @@ def _is_toolkit(entry: str) -> bool:
     if any(folded.startswith(directory) for directory in _DRIVER_DIRECTORIES):
         return False
     return any(word in folded for word in _CUDA_WORDS)
-
-
-def visible_indexes(value: str | None, count: int) -> tuple[int, ...] | None:
-    """Positions of a visible-devices list: `2,0` -> (2, 0); None when unset or given as UUIDs.
-
-    As CUDA reads it: the list ends at the first entry that names no device.
-    """
-    if value is None:
-        return tuple(range(count))
-    found: list[int] = []
-    for part in value.split(","):
-        text = part.strip()
-        if text and not text.lstrip("-").isdigit():
-            return None
-        if not text or not 0 <= int(text) < count:
-            break
-        found.append(int(text))
-    return tuple(found)
-
-
-def hides_all(value: str | None) -> bool:
-    """Whether a CUDA_VISIBLE_DEVICES with this value leaves no device visible."""
-    return value is not None and value.split(",")[0].strip() in ("", "-1", "NoDevFiles")

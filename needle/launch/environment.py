@@ -10,16 +10,21 @@ from collections.abc import Mapping, Sequence
 
 import platformdirs
 
+from needle.devices.flags import FLAGS, merged_flags, overruled_flags
 from needle.devices.platforms import canonical_platform
 from needle.devices.variables import (
     FRACTION,
     OLD_FRACTION,
     OVERRULED,
+    PREALLOCATE,
+    fraction_name,
     has_pip_cuda,
     set_aside,
     split_library_path,
 )
+from needle.devices.visible import JAX_FILTERS
 from needle.errors import InputError
+from needle.launch.memory_share import MemoryShare
 from needle.runs.record import Variable
 
 AUTO = "auto"
@@ -33,7 +38,10 @@ _VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "rocm": "HIP_VISIBLE_DEVICES"}
 _GPU_PLATFORMS = ("gpu", "cuda", "rocm")
 _CACHED = ("cuda", "rocm", "tpu")
 _KEPT_WORDS = {
-    "XLA_FLAGS": "yours, kept; an unknown flag in it would stop the run at once",
+    "XLA_FLAGS": "yours, kept; the probes started with it",
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "yours, kept; with false, memory is taken as it is needed and not given "
+    "back before the end",
+    "XLA_PYTHON_CLIENT_ALLOCATOR": "yours, kept; platform gives memory back at once and is slow",
     "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "yours, kept; it can hide errors and give wrong results",
     "JAX_DEBUG_NANS": "yours, kept; every step runs a second time, slowly, when a NaN appears",
     "JAX_ENABLE_X64": "yours, kept; float64 where nothing else is said",
@@ -46,8 +54,9 @@ def requested_backend(setting: str, inherited: Mapping[str, str]) -> tuple[str, 
     Of a list the first platform is the one JAX computes on. Where both variables are set, the older one
     picks among those of the newer, as in JAX.
     """
-    if setting.strip() and setting.strip().lower() != AUTO:
-        return canonical_platform(setting), "the backend setting"
+    asked = next((part for part in setting.split(",") if part.strip()), AUTO)
+    if asked.strip().lower() != AUTO:
+        return canonical_platform(asked), "the backend setting"
     listed = [
         canonical_platform(name) for name in inherited.get("JAX_PLATFORMS", "").split(",") if name.strip()
     ]
@@ -69,13 +78,14 @@ def plan_environment(
     device_ids: Sequence[str] = (),
     *,
     packages: Mapping[str, str] | None = None,
-    memory_fraction: float | None = None,
+    memory: MemoryShare | None = None,
+    xla_flags: str = "",
     cache_directory: str = "",
 ) -> tuple[Variable, ...]:
     """What changes between the person's environment and the run's, and what of theirs stays and matters.
 
-    `device_ids` are the inventory's (`cuda:1`); none means all. `packages` are the interpreter's, None when
-    unknown. Raises InputError for a platform or a choice of devices that cannot be expressed.
+    `device_ids` are the inventory's (`cuda:1`) or UUIDs; none means all. `packages` are the interpreter's,
+    None when unknown; `xla_flags` are this run's own. Raises InputError for what cannot be expressed.
     """
     if platform in ("", "gpu"):
         raise InputError(
@@ -84,7 +94,8 @@ def plan_environment(
     planned = [
         _platforms(platform, inherited),
         *_devices(platform, inherited, device_ids),
-        *_memory(platform, inherited, memory_fraction),
+        *_memory(platform, jax_version, inherited, memory),
+        *_xla_flags(inherited, xla_flags),
         *_library_path(platform, inherited, packages),
         *_metal(platform, inherited, os_name),
         *_compilation_cache(platform, jax_version, inherited, cache_directory),
@@ -126,46 +137,57 @@ def _devices(platform: str, inherited: Mapping[str, str], device_ids: Sequence[s
     if not device_ids or platform in ("cpu", "METAL"):
         return planned
     if platform not in _VISIBLE:
-        raise InputError(f"devices of {platform} cannot be chosen one by one", remedy="use all of them")
+        raise InputError(
+            f"devices of {platform} cannot be chosen one by one", remedy="use all of them", field="devices"
+        )
     name = _VISIBLE[platform]
     yours = [part.strip() for part in inherited.get(name, "").split(",") if part.strip()]
     chosen = [_system_number(device_id, platform, yours) for device_id in device_ids]
     reason = f"only {', '.join(device_ids)}" + (f"; yours was {inherited[name]!r}" if yours else "")
-    return [*planned, Variable(name, ",".join(chosen), reason)]
+    filters = [Variable(other, None, f"{name} says it") for other in JAX_FILTERS if inherited.get(other)]
+    return [*planned, Variable(name, ",".join(chosen), reason), *filters]
 
 
 def _system_number(device_id: str, platform: str, visible: list[str]) -> str:
-    """`cuda:1` is the second of the devices visible now, whatever numbers those have."""
+    """`cuda:1` is the second of the devices visible now, whatever numbers those have; a UUID is itself."""
+    if device_id.startswith(("GPU-", "MIG-")):
+        return device_id
     kind, _, number = device_id.partition(":")
     if kind != platform or not number.isdigit() or (visible and int(number) >= len(visible)):
-        raise InputError(f"{device_id} is not a {platform} device here", remedy="see: needle devices")
+        raise InputError(
+            f"{device_id} is not a {platform} device here", remedy="see: needle devices", field="devices"
+        )
     return visible[int(number)] if visible else number
 
 
-def _memory(platform: str, inherited: Mapping[str, str], fraction: float | None) -> list[Variable]:
-    """JAX takes 75 % of a GPU by default; a person's own choice is kept."""
+def _memory(
+    platform: str, jax_version: str, inherited: Mapping[str, str], share: MemoryShare | None
+) -> list[Variable]:
+    """JAX takes 75 % of a GPU by default, whoever else uses it; a person's own choice is kept (row 37)."""
     if platform not in ("cuda", "rocm"):
         return []
-    if fraction is not None and not 0 < fraction < 1:
-        raise InputError(
-            f"a memory fraction lies between 0 and 1, not {fraction:g}",
-            remedy="0.9 leaves room for CUDA's own libraries",
-        )
     own = next((name for name in (FRACTION, OLD_FRACTION) if inherited.get(name)), None)
-    if own is not None and fraction is None:
+    if own is not None:
         reason = "yours, kept: the share of the device's memory that JAX takes at the start"
         if _is_all(inherited[own]):
             reason += "; all of it leaves nothing for CUDA's own libraries, so the start may fail"
         return [Variable(own, inherited[own], reason, kept=True)]
-    if fraction is None:
+    if share is None or inherited.get(PREALLOCATE, "").lower() in ("false", "0"):
         return []
-    reason = "share of the device's memory that JAX takes at the start"
-    if own is not None:
-        reason += f"; yours was {own}={inherited[own]}"
-    planned = [Variable(FRACTION, f"{fraction:g}", reason)]
-    if OLD_FRACTION in inherited:
-        planned.append(Variable(OLD_FRACTION, None, f"JAX refuses to start when {FRACTION} is set too"))
-    return planned
+    return [Variable(fraction_name(jax_version), f"{share.fraction:g}", share.reason)]
+
+
+def _xla_flags(inherited: Mapping[str, str], extra: str) -> list[Variable]:
+    """The person's flags with this run's; of the same flag twice this run's counts."""
+    own = inherited.get(FLAGS, "")
+    if not extra.strip():
+        return []
+    merged = merged_flags(own, extra)
+    overruled = overruled_flags(own, extra)
+    reason = "this run's flags" + (", beside those of your environment" if own.strip() else "")
+    if overruled:
+        reason += f"; this run's instead of your {' '.join(overruled)}"
+    return [Variable(FLAGS, merged, reason)]
 
 
 def _is_all(text: str) -> bool:

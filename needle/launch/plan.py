@@ -9,9 +9,12 @@ from pathlib import Path
 
 from needle.config import FinetuneSettings, to_arguments
 from needle.devices.inventory import Device, Interpreter, Inventory
-from needle.launch.backend import backend_named, choose_backend, first_device
+from needle.launch.backend import backend_named, choose_backend
+from needle.launch.device_choice import choose_devices
 from needle.launch.environment import plan_environment, requested_backend
+from needle.launch.interpreters import choose_interpreter, versions_of
 from needle.launch.kernels import choose_kernel, choose_precision
+from needle.launch.memory_share import memory_share
 from needle.launch.placement import choose_placement
 from needle.launch.preflight import FinetuneFacts
 from needle.runs.record import Decision, MemoryBill, MemoryPart, Plan
@@ -28,11 +31,13 @@ def make_plan(
     settings: FinetuneSettings, inventory: Inventory, facts: FinetuneFacts, inherited: Mapping[str, str]
 ) -> Plan:
     """Decide everything about a fine-tuning run. Raises InputError, with its field."""
+    python, inventory = choose_interpreter(settings.python, inventory, facts.machine)
+    interpreter = inventory.interpreters[0]
     requested, origin = requested_backend(settings.backend, inherited)
     backend = choose_backend(requested, inventory, origin=origin)
-    device = first_device(inventory, backend.choice)
-    interpreter = inventory.interpreters[0]
     probed = backend_named(inventory, backend.choice)
+    devices = choose_devices(settings.devices, backend.choice, probed, inherited)
+    device = devices.devices[0] if devices.devices else None
     precision = choose_precision(
         settings.precision,
         backend.choice,
@@ -41,12 +46,19 @@ def make_plan(
     )
     kernel = _kernel(settings, backend.choice, device, precision.choice, facts, interpreter)
     placement = choose_placement(settings.placement, _dataset_bytes(facts), device)
-    jax_version = interpreter.packages.get("jax", "")
     return Plan(
         command=(interpreter.path, "-m", "needle.train", RUN_PLACEHOLDER),
         command_line=tuple(to_arguments("finetune", _shown(settings))),
         interpreter=interpreter.label,
-        environment=plan_environment(backend.choice, jax_version, inherited, packages=interpreter.packages),
+        environment=plan_environment(
+            backend.choice,
+            interpreter.packages.get("jax", ""),
+            inherited,
+            device_ids=devices.visible,
+            packages=interpreter.packages,
+            memory=memory_share(device),
+            xla_flags=settings.xla_flags,
+        ),
         backend=backend,
         kernel=kernel,
         placement=placement,
@@ -54,6 +66,9 @@ def make_plan(
         base=facts.base_choice,
         memory=_memory_bill(settings, inventory, facts, device, backend.choice, placement, precision.choice),
         total_steps=total_steps(facts.data.usable if facts.data else 0, settings),
+        python=python,
+        devices=devices.decision,
+        versions=versions_of(interpreter),
     )
 
 
@@ -123,7 +138,8 @@ def _memory_bill(
         host = inventory.host
         used = host.memory_total_bytes - host.memory_available_bytes
         return MemoryBill("host memory", tuple(parts), host.memory_total_bytes, used)
-    return MemoryBill(device.id, tuple(parts), device.total_bytes or 0, device.used_bytes or 0)
+    where = f"{device.id} (unified with the host's)" if device.unified else device.id
+    return MemoryBill(where, tuple(parts), device.total_bytes or 0, device.used_bytes or 0)
 
 
 def _shown(settings: FinetuneSettings) -> FinetuneSettings:
@@ -131,7 +147,7 @@ def _shown(settings: FinetuneSettings) -> FinetuneSettings:
     home = str(Path.home())
     short = {
         name: "~" + value.removeprefix(home)
-        for name in ("data", "checkpoint", "tokenizer", "out")
+        for name in ("data", "checkpoint", "tokenizer", "out", "python")
         if (value := getattr(settings, name)).startswith(home + "/")
     }
     return dataclasses.replace(settings, **short)

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from needle.config import FinetuneSettings, check, parse_value
 from needle.config import fields_of as settings_of
@@ -23,6 +23,9 @@ from needle.data.selection import check_vocabulary, select_examples
 from needle.data.tokenizer import TokenizedExample, Tokenizer, tokenize
 from needle.errors import InputError
 from needle.runs.record import Decision
+
+if TYPE_CHECKING:
+    from needle.devices.inventory import Inventory
 
 Result = TypeVar("Result")
 
@@ -54,13 +57,17 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class FinetuneFacts:
-    """Everything about the files of a fine-tuning run. `problems` is by field of the settings."""
+    """Everything about the files of a fine-tuning run. `problems` is by field of the settings.
+
+    `machine` is what is known of this machine as seen from the interpreter that was named, None for none.
+    """
 
     data: DataFacts | None = None
     base: BaseFacts | None = None
     base_choice: Decision = field(default_factory=lambda: Decision("", "no base model chosen yet"))
     tokenizer: str = ""
     problems: dict[str, str] = field(default_factory=dict)
+    machine: Inventory | None = None
 
 
 def inspect_finetune(values: Mapping[str, object]) -> FinetuneFacts:
@@ -76,7 +83,8 @@ def inspect_finetune(values: Mapping[str, object]) -> FinetuneFacts:
     base_choice = Decision(located[1], located[2]) if located else Decision(settings.checkpoint, "missing")
     data = _inspect_data(settings, loaded, problems)
     _check_out(settings, problems)
-    return FinetuneFacts(data, base, base_choice, str(tokenizer) if tokenizer else "", problems)
+    machine = _look_at_interpreter(settings, problems)
+    return FinetuneFacts(data, base, base_choice, str(tokenizer) if tokenizer else "", problems, machine)
 
 
 def require_sound(facts: FinetuneFacts) -> None:
@@ -192,6 +200,21 @@ def _can_be_made(folder: Path) -> bool:
     """Whether a file can be put in this folder, which may not exist yet."""
     nearest = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     return nearest.is_dir() and os.access(nearest, os.W_OK)
+
+
+def _look_at_interpreter(settings: FinetuneSettings, problems: dict[str, str]) -> Inventory | None:
+    """The machine as seen from the interpreter that was named, and whether it knows the XLA flags."""
+    if not (settings.python or settings.xla_flags):
+        return None
+    from needle.devices.inventory import inventory_from
+    from needle.launch.flag_check import check_flags
+
+    machine = _checked(problems, "python", lambda: inventory_from(settings.python))
+    if machine is None:
+        return None
+    if settings.xla_flags:
+        _checked(problems, "xla_flags", lambda: check_flags(settings.xla_flags, machine, os.environ))
+    return machine if settings.python else None
 
 
 def _checked(problems: dict[str, str], field_name: str, look: Callable[[], Result]) -> Result | None:

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
+
 from needle.config import RunSettings
 from needle.errors import InputError, RunError
 from needle.runs.index import create_run
@@ -17,7 +19,8 @@ _START_LIMIT_S = 20.0
 
 def start_run(task: str, settings: RunSettings, plan: Plan, runs_directory: Path) -> Path:
     """Make the run directory and start its supervisor. Returns the directory once the supervisor has it."""
-    directory = create_run(task, settings, plan, runs_directory)
+    recorded = msgspec.structs.replace(plan, versions={})
+    directory = create_run(task, settings, recorded, runs_directory, versions=plan.versions)
     _start_supervisor(directory, attempt_before=0)
     return directory
 

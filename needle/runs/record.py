@@ -85,7 +85,8 @@ class Plan(msgspec.Struct, frozen=True):
     """Everything decided before the child starts, each with its reason.
 
     `command` starts the trainer, with `{run}` standing for the run directory; `command_line` is what a
-    person types for the same run.
+    person types for the same run. `python` and `devices` say why this interpreter and these devices;
+    `versions` are of the interpreter and of what it computes with.
     """
 
     command: tuple[str, ...]
@@ -99,6 +100,9 @@ class Plan(msgspec.Struct, frozen=True):
     base: Decision
     memory: MemoryBill | None = None
     total_steps: int = 0
+    python: Decision | None = None
+    devices: Decision | None = None
+    versions: dict[str, str] = {}
 
 
 class RunRequest(msgspec.Struct, frozen=True):

@@ -23,6 +23,7 @@ class Machine:
         self.write("proc/cpuinfo", "processor : 0\nmodel name : Test CPU 3000\n")
         self.write("proc/sys/kernel/random/boot_id", "boot-one\n")
         self.packages.mkdir()
+        (directory / "project").mkdir()
 
     def write(self, path: str, text: str = "") -> Path:
         """A file below the root, with its directories."""
@@ -41,11 +42,16 @@ class Machine:
             self.write(f"proc/driver/nvidia/gpus/0000:{number:02x}:00.0/information", text)
         return self
 
-    def install(self, **versions: str) -> "Machine":
-        """Packages by name (`_` as in the directory's name) and version."""
-        for name, version in versions.items():
-            (self.packages / f"{name}-{version}.dist-info").mkdir()
+    def install(self, *, alone: bool = False, **versions: str) -> "Machine":
+        """Packages by name (`_` as in the directory's name) and version; jax brings what training needs."""
+        install_into(self.packages, alone=alone, **versions)
         return self
+
+    def environment(self, name: str, *, python: str = "3.12.4", below: str = "project", **versions: str) -> Path:
+        """A virtual environment beside the project, with packages; its interpreter is never started."""
+        prefix = self.directory / below / name
+        make_environment(prefix, python, **versions)
+        return prefix
 
     def surroundings(
         self, *, system: str = "linux", environment: Mapping[str, str] | None = None
@@ -56,9 +62,36 @@ class Machine:
             system=system,
             architecture="arm64" if system == "darwin" else "x86_64",
             environment=dict(environment or {}),
+            python="/this/.venv/bin/python",
+            python_version="3.11.7",
+            prefix="/this/.venv",
             import_path=(str(self.packages),),
             cache_directory=self.directory / "cache",
+            directory=self.directory / "project",
+            home=self.directory,
+            user=1000,
         )
+
+
+def install_into(packages: Path, *, alone: bool = False, **versions: str) -> None:
+    """The metadata of installed packages; `alone` without what training needs beside jax."""
+    companions = {"flax": "0.12.1", "optax": "0.2.6", "safetensors": "0.6", "sentencepiece": "0.2"}
+    brought = companions if "jax" in versions and not alone else {}
+    for name, version in {**brought, **versions}.items():
+        (packages / f"{name}-{version}.dist-info").mkdir(parents=True)
+
+
+def make_environment(prefix: Path, python: str = "3.12.4", **versions: str) -> None:
+    """A virtual environment as `venv` makes it, but for its interpreter, which is an empty program."""
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "pyvenv.cfg").write_text(f"home = /opt/python/bin\nversion = {python}\n")
+    program = prefix / "bin/python"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    minor = ".".join(python.split(".")[:2])
+    packages = prefix / f"lib/python{minor}/site-packages"
+    packages.mkdir(parents=True)
+    install_into(packages, **versions)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ PYTHON = "/opt/env/bin/python"
 def explained(platform, text, *, driver="550.54.14", environment=None, system="linux"):
     found = explain(platform, text, Circumstances(PYTHON, driver, environment or {}, system))
     assert found is not None
-    return found
+    return found.reason, found.fix
 
 
 ROWS = [

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from needle.devices import nvml
-from needle.devices.nvml import device_ids, read_devices
+from needle.devices.nvml import read_devices
+from needle.devices.visible import jax_ids, whole_cards
 
 GIB = 1 << 30
 
@@ -106,7 +107,9 @@ def test_a_lost_card_leaves_the_others_with_their_numbers():
     ],
 )
 def test_ids_follow_jax_under_visible_devices_and_nvidia_smi_for_hidden_ones(visible, ids):
-    assert device_ids(["GPU-0aaa-b", "GPU-1aaa-b", "GPU-2aaa-b"], visible) == ids
+    environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    cards = whole_cards(["GPU-0aaa-b", "GPU-1aaa-b", "GPU-2aaa-b"])
+    assert list(jax_ids(cards, environment)) == ids
 
 
 def test_without_a_driver_there_are_no_devices_and_no_error(monkeypatch):

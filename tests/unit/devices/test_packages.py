@@ -5,6 +5,7 @@ from needle.devices.packages import installed_packages
 
 def test_versions_come_from_directory_names_and_only_what_matters_is_kept(machine):
     machine.install(
+        alone=True,
         jax="0.10.2", jaxlib="0.10.2", jax_cuda12_plugin="0.10.2", requests="2.0", ml_dtypes="0.5.1"
     )
     found = installed_packages([str(machine.packages)])
@@ -31,7 +32,7 @@ def test_an_egg_info_with_a_python_tag_counts(machine):
 def test_directories_that_do_not_exist_or_are_files_are_passed_over(machine, tmp_path):
     archive = tmp_path / "python311.zip"
     archive.write_text("")
-    machine.install(jax="0.10.2")
+    machine.install(alone=True, jax="0.10.2")
     found = installed_packages([str(tmp_path / "none"), str(archive), str(machine.packages)])
     assert found.versions == {"jax": "0.10.2"}
     assert found.directories == (str(machine.packages),)
@@ -49,6 +50,7 @@ def test_a_plugin_is_found_by_its_entry_point_whatever_its_distribution_is_calle
 
 
 def test_a_plugin_is_found_as_a_module_of_the_jax_plugins_namespace(machine):
+    machine.install(jax="0.10.2")
     (machine.packages / "jax_plugins" / "xla_rocm7").mkdir(parents=True)
     (machine.packages / "jax_plugins" / "__pycache__").mkdir()
     found = installed_packages([str(machine.packages)])

@@ -4,8 +4,10 @@ import pytest
 
 from needle.errors import InputError
 from needle.launch.environment import plan_environment, requested_backend
+from needle.launch.memory_share import MemoryShare
 
 WHEELS = {"nvidia-cudnn-cu12": "9.13"}
+SHARE = MemoryShare(0.5, "others hold 60 GiB")
 
 
 def planned(platform="cuda", inherited=None, *, os_name="linux", **more):
@@ -74,6 +76,13 @@ def test_row_32_xla_flags_are_the_persons_and_shown():
     assert (variable.value, variable.kept) == ("--xla_gpu_deterministic_ops=true", True)
 
 
+def test_row_32_the_runs_flags_are_added_to_the_persons_and_said():
+    inherited = {"XLA_FLAGS": "--xla_a=1 --xla_b=2"}
+    variable = planned("cpu", inherited, xla_flags="--xla_b=3 --xla_c=4")["XLA_FLAGS"]
+    assert (variable.value, variable.kept) == ("--xla_a=1 --xla_b=3 --xla_c=4", False)
+    assert "instead of your --xla_b=2" in variable.reason
+
+
 @pytest.mark.parametrize(
     ("platform", "os_name", "set_"),
     [
@@ -133,6 +142,7 @@ def test_the_persons_device_order_is_kept_unless_devices_were_chosen_by_number()
         ("cuda", {}, ("cuda:0", "cuda:3"), "CUDA_VISIBLE_DEVICES", "0,3"),
         ("cuda", {"CUDA_VISIBLE_DEVICES": "4,2"}, ("cuda:1",), "CUDA_VISIBLE_DEVICES", "2"),
         ("cuda", {"CUDA_VISIBLE_DEVICES": "GPU-ab,GPU-cd"}, ("cuda:0",), "CUDA_VISIBLE_DEVICES", "GPU-ab"),
+        ("cuda", {"CUDA_VISIBLE_DEVICES": "4,2"}, ("MIG-5f",), "CUDA_VISIBLE_DEVICES", "MIG-5f"),
         ("rocm", {}, ("rocm:2",), "HIP_VISIBLE_DEVICES", "2"),
     ],
 )
@@ -154,21 +164,43 @@ def test_a_device_that_cannot_be_chosen_is_refused(platform, inherited, ids):
         plan_environment(platform, "0.10.2", inherited, "linux", ids)
 
 
+def test_jaxs_own_filter_is_taken_out_where_devices_were_chosen():
+    inherited = {"JAX_CUDA_VISIBLE_DEVICES": "0"}
+    assert planned("cuda", inherited)["JAX_CUDA_VISIBLE_DEVICES"].kept
+    assert planned("cuda", inherited, device_ids=("cuda:0",))["JAX_CUDA_VISIBLE_DEVICES"].value is None
+
+
 def test_the_persons_visible_devices_are_kept_even_when_they_hide_all():
     variable = planned("cuda", {"CUDA_VISIBLE_DEVICES": ""})["CUDA_VISIBLE_DEVICES"]
     assert (variable.value, variable.kept) == ("", True)
 
 
-def test_row_37_a_memory_fraction_is_set_only_when_asked_for():
+def test_row_37_a_memory_fraction_is_set_only_where_others_use_the_device():
     assert "XLA_CLIENT_MEM_FRACTION" not in planned("cuda")
-    assert planned("cuda", memory_fraction=0.9)["XLA_CLIENT_MEM_FRACTION"].value == "0.9"
-    assert "XLA_CLIENT_MEM_FRACTION" not in planned("cpu", memory_fraction=0.9)
+    variable = planned("cuda", memory=SHARE)["XLA_CLIENT_MEM_FRACTION"]
+    assert (variable.value, variable.reason) == ("0.5", "others hold 60 GiB")
+    assert "XLA_CLIENT_MEM_FRACTION" not in planned("cpu", memory=SHARE)
 
 
-@pytest.mark.parametrize("fraction", [0.0, 1.0, 1.5, -0.1])
-def test_a_memory_fraction_of_all_or_nothing_is_refused(fraction):
-    with pytest.raises(InputError):
-        plan_environment("cuda", "0.10.2", {}, "linux", memory_fraction=fraction)
+@pytest.mark.parametrize(
+    ("jax", "name"),
+    [
+        ("0.4.30", "XLA_PYTHON_CLIENT_MEM_FRACTION"),
+        ("0.4.38", "XLA_CLIENT_MEM_FRACTION"),
+        ("0.10.2", "XLA_CLIENT_MEM_FRACTION"),
+        ("", "XLA_CLIENT_MEM_FRACTION"),
+    ],
+)
+def test_the_fraction_has_the_name_that_this_jax_reads(jax, name):
+    variables = {variable.name for variable in plan_environment("cuda", jax, {}, "linux", memory=SHARE)}
+    assert variables & {"XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION"} == {name}
+
+
+@pytest.mark.parametrize("value", ["false", "0", "False"])
+def test_row_36_without_preallocation_no_fraction_is_set_and_the_reason_explains_it(value):
+    variables = planned("cuda", {"XLA_PYTHON_CLIENT_PREALLOCATE": value}, memory=SHARE)
+    assert "XLA_CLIENT_MEM_FRACTION" not in variables
+    assert "not given back before the end" in variables["XLA_PYTHON_CLIENT_PREALLOCATE"].reason
 
 
 def test_the_persons_fraction_is_kept_with_a_warning_when_it_takes_all():
@@ -184,10 +216,10 @@ def test_of_two_fractions_jax_is_given_one():
     assert variables["XLA_PYTHON_CLIENT_MEM_FRACTION"].value is None
 
 
-def test_a_fraction_asked_for_goes_before_the_persons_own_of_either_name():
-    variables = planned("cuda", {"XLA_PYTHON_CLIENT_MEM_FRACTION": ".9"}, memory_fraction=0.5)
-    assert variables["XLA_CLIENT_MEM_FRACTION"].value == "0.5"
-    assert variables["XLA_PYTHON_CLIENT_MEM_FRACTION"].value is None
+def test_the_persons_own_fraction_goes_before_ours():
+    variables = planned("cuda", {"XLA_PYTHON_CLIENT_MEM_FRACTION": ".9"}, memory=SHARE)
+    assert variables["XLA_PYTHON_CLIENT_MEM_FRACTION"].kept
+    assert "XLA_CLIENT_MEM_FRACTION" not in variables
 
 
 @pytest.mark.parametrize(
@@ -253,6 +285,8 @@ def test_planning_looks_at_nothing_but_its_arguments(monkeypatch):
         ("metal", {}, "METAL", "setting"),
         ("CUDA", {}, "cuda", "setting"),
         ("oneapi", {}, "oneapi", "setting"),
+        ("MyChip", {}, "MyChip", "setting"),
+        ("cuda,cpu", {}, "cuda", "setting"),
         ("auto", {"JAX_PLATFORMS": "cpu"}, "cpu", "JAX_PLATFORMS"),
         ("auto", {"JAX_PLATFORMS": "cuda,cpu"}, "cuda", "JAX_PLATFORMS"),
         ("auto", {"JAX_PLATFORMS": "CPU,"}, "cpu", "JAX_PLATFORMS"),
