@@ -102,7 +102,7 @@ def backend_lines(backend: Backend, width: int) -> list[Content]:
     reason = wrapped(inert(backend.reason), room)
     found = [Content.assemble(head, (reason[0], "$muted" if backend.status == "absent" else ""))]
     found += indented(reason[1:], head.cell_length, "")
-    if backend.fix and backend.status != "works":
+    if backend.fix and backend.status in ("broken", "untried"):
         fix = wrapped(inert(backend.fix), max(8, room - 5))
         found.append(Content.assemble(" " * head.cell_length, ("fix: ", "$accent"), fix[0]))
         found += indented(fix[1:], head.cell_length + 5, "")
