@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from needle.runs.writer import report
+from needle.version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = ["__version__", "report"]
 
 

@@ -132,9 +132,9 @@ def _add_common(parser: argparse.ArgumentParser, *, runs: bool = True) -> None:
 
 
 def _version() -> str:
-    from needle import __version__
+    from needle.version import VERSION
 
-    return __version__
+    return VERSION
 
 
 if __name__ == "__main__":

@@ -62,5 +62,4 @@ def verdict(bill: MemoryBill) -> str:
 def variable_text(variable: Variable) -> str:
     """`JAX_PLATFORMS=cpu   one backend, …`; a removed one reads `unset NAME`."""
     setting = f"unset {variable.name}" if variable.value is None else f"{variable.name}={variable.value}"
-    kept = "yours, kept: " if variable.kept else ""
-    return f"{setting:<32} {kept}{variable.reason}"
+    return f"{setting:<32} {variable.reason}"

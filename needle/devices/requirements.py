@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import needle
 from needle.devices.platforms import version_tuple
+from needle.version import VERSION
 
 NO_JAX = "JAX is not installed here"
 LEAST_TEXT = "3.11"
 _COMPANIONS = ("flax", "optax", "safetensors", "sentencepiece")
-_OWN_PACKAGE = Path(needle.__file__).resolve().parent
+_OWN_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def age_problem(python: str) -> str:
@@ -47,8 +47,8 @@ def needle_problem(packages: Mapping[str, str], extra_path: Iterable[str]) -> st
     version = packages.get("needle-tui", "")
     if not version:
         return "needle-tui is not installed here"
-    if version != needle.__version__:
-        return f"it has needle-tui {version}, and this is {needle.__version__}"
+    if version != VERSION:
+        return f"it has needle-tui {version}, and this is {VERSION}"
     return ""
 
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import needle
 from needle.devices import cache, probe
 from needle.devices.environments import Environment, environments_at_hand
 from needle.devices.hints import Hints, read_hints, read_text
@@ -18,6 +17,7 @@ from needle.devices.packages import Packages, changed_at_ns, installed_packages
 from needle.devices.platforms import PLATFORMS, current_directory, extra_for, install_command
 from needle.devices.records import Interpreter
 from needle.devices.requirements import LEAST_TEXT, age_problem, needle_problem, shortcoming, wanted_extra
+from needle.version import VERSION
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def _with_fix(seen: Sight, *, is_this: bool = False) -> Sight:
     if not one.problem or one.fix:
         return seen
     extra = wanted_extra(one.packages, _extra_here(seen.hints))
-    version = "" if is_this else needle.__version__
+    version = "" if is_this else VERSION
     fix = install_command(one.path, extra, installer=one.installer, source=seen.source, version=version)
     return replace(seen, interpreter=replace(one, fix=fix))
 

@@ -1,8 +1,8 @@
 """The attention kernels behind one call.
 
-    xla     jax.nn.dot_product_attention as the compiler sees fit; on the CPU the blocks below, 3 times as fast
-    cudnn   the fused kernel of cuDNN: CUDA, 16-bit, never builds the T x T scores
-    manual  matrix products and a softmax in blocks of queries, for backends that lack the primitive (Metal)
+xla     jax.nn.dot_product_attention as the compiler sees fit; on the CPU the blocks below, 3 times as fast
+cudnn   the fused kernel of cuDNN: CUDA, 16-bit, never builds the T x T scores
+manual  matrix products and a softmax in blocks of queries, for backends that lack the primitive (Metal)
 """
 
 from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The version of this distribution, said once."""
+
+VERSION = "0.1.0"
