@@ -17,16 +17,23 @@ Probe = Callable[["Inventory", Callable[["Backend"], None]], "Inventory"]
 
 def known_inventory() -> Inventory:
     """What is known without starting anything: the saved probe, else the static hints."""
-    from needle.devices.inventory import cached_inventory, static_inventory
+    from needle.launch.inventory import known_machine
 
-    return cached_inventory() or static_inventory()
+    return known_machine()
 
 
 def probe_everything(known: Inventory, on_backend: Callable[[Backend], None]) -> Inventory:
     """Probe every platform that the hints name, each in its own child; seconds."""
-    from needle.devices.inventory import probed_inventory, static_inventory
+    from needle.launch.inventory import probed_machine
 
-    return probed_inventory(static_inventory(), on_backend=on_backend)
+    return probed_machine(on_backend=on_backend)
+
+
+def probe_every_interpreter(known: Inventory, on_backend: Callable[[Backend], None]) -> Inventory:
+    """As `probe_everything`, in each interpreter that has JAX; seconds each."""
+    from needle.launch.inventory import known_machine, probed_everywhere
+
+    return probed_everywhere(known_machine(), on_backend=on_backend)
 
 
 @dataclass(frozen=True)
@@ -36,10 +43,12 @@ class Context:
     runs: Path | None = None
     read_only: bool = False
     host: str = ""
+    theme: str = ""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     now: Callable[[], float] = time.time
     known_inventory: Callable[[], Inventory] = known_inventory
     probe: Probe = probe_everything
+    probe_all: Probe = probe_every_interpreter
 
     @property
     def runs_directory(self) -> Path:

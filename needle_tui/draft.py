@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FILE_FIELDS = frozenset(
     {"data", "checkpoint", "checkpoint_dir", "tokenizer", "out", "overwrite", "max_len", "over_length"}
+    | {"python", "xla_flags"}
 )
 """Settings whose problems only a look at the files can tell."""
 

@@ -40,7 +40,7 @@ def probed_machine(
     """
     uses = live_uses(runs_directory)
     found = probed_inventory(
-        known or static_inventory(),
+        known or cached_inventory() or static_inventory(),
         on_backend=on_backend,
         in_use={use.platform for use in uses},
         python=python,

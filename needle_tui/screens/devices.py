@@ -8,9 +8,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.message import Message
 
 from needle.units import age_text
+from needle_tui.background import in_background
 from needle_tui.marks import marks
+from needle_tui.messages import InventoryKnown
 from needle_tui.screens.base import NeedleScreen
 from needle_tui.text import column, fit, indented, inert, wrapped
 from needle_tui.theme import style_sheet
@@ -21,7 +24,7 @@ from needle_tui.widgets.lines import Lines
 from needle_tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
-    from needle.devices.inventory import Backend, Inventory, Problem
+    from needle.devices.inventory import Backend, Interpreter, Inventory, Problem
 
 _NAME = 9
 
@@ -53,25 +56,17 @@ class BackendList(InventoryPane):
 
 
 class InterpreterList(InventoryPane):
-    """Each Python found, with the packages that matter to JAX."""
+    """Each Python found, with the packages that matter to JAX and what works in it."""
 
     def lines(self, width: int) -> list[Content]:
         """The one in use first, marked."""
-        if self._inventory is None:
+        inventory = self._inventory
+        if inventory is None:
             return []
         found: list[Content] = []
-        for at, one in enumerate(self._inventory.interpreters):
-            mark = marks().focus if at == 0 else " "
-            words = ", ".join(f"{name} {version}" for name, version in one.packages.items()) or "no JAX"
-            head = Content.assemble(
-                (f"{mark} ", "$accent bold"),
-                (column(inert(one.label), 16), "bold" if at == 0 else ""),
-                (f" Python {inert(one.python)}", ""),
-            )
-            found.append(head)
-            found.extend(indented(wrapped(inert(words), max(8, width - 4)), 4, "$muted"))
-            if one.problem:
-                found.extend(indented(wrapped(inert(one.problem), max(8, width - 4)), 4, "$warning"))
+        for at, one in enumerate(inventory.interpreters):
+            backends = () if at == 0 else inventory.backends_of(one)
+            found.extend(interpreter_lines(one, backends, width, used=at == 0))
         return found
 
 
@@ -106,6 +101,45 @@ def backend_lines(backend: Backend, width: int) -> list[Content]:
         fix = wrapped(inert(backend.fix), max(8, room - 5))
         found.append(Content.assemble(" " * head.cell_length, ("fix: ", "$accent"), fix[0]))
         found += indented(fix[1:], head.cell_length + 5, "")
+    remarks = (line for text in _remarks(backend) for line in wrapped(inert(text), room))
+    return found + indented(remarks, head.cell_length, "$muted")
+
+
+def _remarks(backend: Backend) -> list[str]:
+    """Who uses this platform's devices now, and which of them JAX does not see."""
+    from needle.devices.doctor import users_text
+
+    told = [f"in use by run {backend.held_by}"] if backend.held_by else []
+    told += [f"{device.id}: {users_text(device)}" for device in backend.devices if device.processes]
+    return told + [f"{device.id} {device.kind} is hidden from JAX" for device in backend.hidden]
+
+
+def interpreter_lines(
+    one: Interpreter, backends: tuple[Backend, ...], width: int, *, used: bool
+) -> list[Content]:
+    """`▸ .venv   Python 3.11.7`, its packages, its backends, and what keeps it from training.
+
+    Of one without JAX that is not in use, one line is enough.
+    """
+    room = max(8, width - 4)
+    packages = ", ".join(f"{name} {version}" for name, version in one.packages.items())
+    head = Content.assemble(
+        (f"{marks().focus if used else ' '} ", "$accent bold"),
+        (column(inert(one.label), 16), "bold" if used else ""),
+        (f" Python {inert(one.python)}", ""),
+        ("" if "jax" in one.packages else "  no JAX", "$muted"),
+    )
+    if not used and "jax" not in one.packages:
+        return [head]
+    found = [head, *indented(wrapped(inert(packages), room), 4, "$muted")] if packages else [head]
+    tried = [f"{one.platform} {one.status}" for one in backends if one.status != "absent"]
+    if tried:
+        found += indented(wrapped(", ".join(tried), room), 4, "")
+    if one.problem:
+        found += indented(wrapped(inert(one.problem), room), 4, "$warning")
+        fix = wrapped(inert(one.fix), max(8, room - 5))
+        found.append(Content.assemble("    ", ("fix: ", "$accent"), fix[0]))
+        found += indented(fix[1:], 9, "")
     return found
 
 
@@ -135,7 +169,10 @@ class DevicesScreen(NeedleScreen):
     """The whole inventory."""
 
     CSS_PATH = style_sheet("devices")
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("r,f6", "app.probe", "Probe again")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r,f6", "app.probe", "Probe again"),
+        Binding("a", "probe_all", "Probe all interpreters"),
+    ]
 
     def compose(self) -> ComposeResult:
         """One scrolling column."""
@@ -153,6 +190,20 @@ class DevicesScreen(NeedleScreen):
         self.query_one("#inventory").focus()
         self.watch(self.cockpit, "inventory", self.show_inventory)
         self.watch(self.cockpit, "probing", self.show_inventory, init=False)
+
+    def action_probe_all(self) -> None:
+        """Ask every interpreter that has JAX, not only the one in use."""
+        app = self.cockpit
+        known = app.inventory
+        if app.probing or known is None:
+            return
+        app.probing = True
+
+        def ask() -> Message:
+            found = app.context.probe_all(known, lambda backend: None)
+            return InventoryKnown(found, probing=False)
+
+        in_background(app, ask, name="probe all")
 
     def show_inventory(self) -> None:
         """Show what is known now."""

@@ -47,7 +47,9 @@ class Machine:
         install_into(self.packages, alone=alone, **versions)
         return self
 
-    def environment(self, name: str, *, python: str = "3.12.4", below: str = "project", **versions: str) -> Path:
+    def environment(
+        self, name: str, *, python: str = "3.12.4", below: str = "project", **versions: str
+    ) -> Path:
         """A virtual environment beside the project, with packages; its interpreter is never started."""
         prefix = self.directory / below / name
         make_environment(prefix, python, **versions)

@@ -6,7 +6,11 @@ from needle.devices.packages import installed_packages
 def test_versions_come_from_directory_names_and_only_what_matters_is_kept(machine):
     machine.install(
         alone=True,
-        jax="0.10.2", jaxlib="0.10.2", jax_cuda12_plugin="0.10.2", requests="2.0", ml_dtypes="0.5.1"
+        jax="0.10.2",
+        jaxlib="0.10.2",
+        jax_cuda12_plugin="0.10.2",
+        requests="2.0",
+        ml_dtypes="0.5.1",
     )
     found = installed_packages([str(machine.packages)])
     assert found.versions == {
