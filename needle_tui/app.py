@@ -78,7 +78,7 @@ class NeedleApp(App[int]):
         for theme in THEMES.values():
             self.register_theme(theme)
         # Set without its watcher, which would have every style parsed again before the first paint.
-        self.set_reactive(NeedleApp.theme, theme_for(context.environment).name)
+        self.set_reactive(NeedleApp.theme, theme_for(context.environment, context.theme).name)
         self.stylesheet.set_variables(self.get_css_variables())
 
     def post_display_hook(self) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from needle_tui.widgets.glyphs import glyphs
 
 
-@dataclass(frozen=True)
-class Marks:
+class Marks(NamedTuple):
     """One set of marks; each is one cell wide."""
 
     good: str

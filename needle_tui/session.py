@@ -8,9 +8,9 @@ import signal
 import sys
 import threading
 from collections.abc import MutableMapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from needle_tui.options import Options
 from needle_tui.terminal import has_256_colours
 
 if TYPE_CHECKING:
@@ -20,15 +20,16 @@ CLOSE_LIMIT_S = 2.0
 """How long a closing session may take once its terminal is gone."""
 
 
-def open_cockpit(runs: Path | None, *, start: str, run: Path | None, read_only: bool, mouse: bool) -> int:
+def open_cockpit(options: Options) -> int:
     """Run the app until it is closed. Returns its exit status."""
     inherited = dict(os.environ)
     prepare_environment(os.environ)
     from needle_tui.app import NeedleApp
     from needle_tui.context import Context
 
-    app = NeedleApp(Context(runs, read_only=read_only, environment=inherited), start=start, run=run)
-    asyncio.run(_session(app, mouse=mouse))
+    context = Context(options.runs, read_only=options.read_only, environment=inherited, theme=options.theme)
+    app = NeedleApp(context, start=options.start, run=options.run)
+    asyncio.run(_session(app, mouse=options.mouse))
     status = app.return_code or 0
     _end_at_once_if_busy(status)
     return status

@@ -123,9 +123,9 @@ def style_sheet(name: str) -> Path:
     return Path(__file__).parent / "styles" / f"{name}.tcss"
 
 
-def theme_for(environment: Mapping[str, str]) -> Theme:
-    """The theme that suits a terminal, from what it says of itself."""
-    asked = environment.get("NEEDLE_THEME", "")
+def theme_for(environment: Mapping[str, str], asked: str = "") -> Theme:
+    """The theme asked for, else the one that suits a terminal, from what it says of itself."""
+    asked = asked or environment.get("NEEDLE_THEME", "")
     if asked in THEMES:
         return THEMES[asked]
     if not has_256_colours(environment):

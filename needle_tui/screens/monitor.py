@@ -24,6 +24,7 @@ from needle_tui.moment import Moment
 from needle_tui.screens.base import NeedleScreen
 from needle_tui.screens.reasons import ReasonsScreen
 from needle_tui.screens.stop import StopDialog
+from needle_tui.text import inert
 from needle_tui.theme import style_sheet
 from needle_tui.widgets.decision_list import DecisionList
 from needle_tui.widgets.device_use import DeviceUse
@@ -63,7 +64,8 @@ class MonitorScreen(NeedleScreen):
         Binding("f3", "reasons", "Reasons", show=False),
         Binding("e", "edit", "Edit and run again", show=False),
         Binding("y", "copy_command", "Copy command", show=False),
-        Binding("f5", "newest", "Newest run", show=False),
+        Binding("o", "copy_path", "Copy path", show=False),
+        Binding("g", "newest", "Newest run", show=False),
     ]
 
     def __init__(self, directory: Path | None) -> None:
@@ -255,9 +257,17 @@ class MonitorScreen(NeedleScreen):
     def action_copy_command(self) -> None:
         """Put the command line of the run on the clipboard."""
         if self.moment is not None:
-            command = shlex.join(self.moment.request.plan.command_line)
-            self.app.copy_to_clipboard(command)
-            self.notify(command, title="Copied, where the terminal allows it", markup=False)
+            self._copy(shlex.join(self.moment.request.plan.command_line))
+
+    def action_copy_path(self) -> None:
+        """Put the path of the run's directory on the clipboard."""
+        if self.directory is not None:
+            self._copy(str(self.directory))
+
+    def _copy(self, text: str) -> None:
+        """Not every terminal allows it, so the text is shown too."""
+        self.app.copy_to_clipboard(text)
+        self.notify(inert(text), title="Copied, where the terminal allows it", markup=False)
 
 
 def resume(directory: Path) -> Message:
