@@ -17,6 +17,7 @@ from textual import work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.notifications import SeverityLevel
 from textual.reactive import reactive
 from textual.screen import Screen
 
@@ -25,6 +26,7 @@ from needle_tui.context import Context
 from needle_tui.messages import BackendKnown, InventoryKnown
 from needle_tui.narrow_update import narrowed
 from needle_tui.screens.base import NeedleScreen
+from needle_tui.screens.catalogue import NAMES, make_screen
 from needle_tui.text import inert
 from needle_tui.theme import FALLBACK_VARIABLES, THEMES, style_sheet, theme_for
 
@@ -73,7 +75,7 @@ class NeedleApp(App[int]):
         self._first_name = start
         self._look_now = asyncio.Event()
         self._painted = False
-        for name in ("launch", "monitor", "runs", "devices"):
+        for name in NAMES:
             self.add_mode(name, partial(make_screen, name, self))
         for theme in THEMES.values():
             self.register_theme(theme)
@@ -158,8 +160,8 @@ class NeedleApp(App[int]):
     def on_background_failed(self, message: BackgroundFailed) -> None:
         """Say that something went wrong that should not have, and go on with what there is."""
         self.probing = False
-        text = inert(f"{type(message.error).__name__}: {message.error}")
-        self.notify(text, title=f"Could not {message.name}", severity="error", markup=False)
+        text = f"{type(message.error).__name__}: {message.error}"
+        self.notify(text, title=f"Could not {message.name}", severity="error")
 
     def on_backend_known(self, message: BackendKnown) -> None:
         """Take one backend's answer while others are still asked."""
@@ -215,10 +217,9 @@ class NeedleApp(App[int]):
                 status = await asyncio.to_thread(observe_directory, path)
                 went_well = status.phase in ("finished", "stopped")
                 self.notify(
-                    inert(status.reason or status.phase),
-                    title=inert(f"{name}: {status.phase}"),
+                    status.reason or status.phase,
+                    title=f"{name}: {status.phase}",
                     severity="information" if went_well else "error",
-                    markup=False,
                 )
 
     def watch_live_runs(self) -> None:
@@ -230,10 +231,23 @@ class NeedleApp(App[int]):
         """Leave; runs go on, and it is said so when one is alive."""
         self.exit(0, message=_parting_words(self.live_runs))
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """As every app's, but what is said is inert: names, paths and errors come from outside."""
+        lines = "\n".join(map(inert, message.split("\n")))
+        super().notify(lines, title=inert(title), severity=severity, timeout=timeout, markup=False)
+
     def refuse_when_read_only(self) -> bool:
         """Whether nothing may be changed; says so."""
         if self.context.read_only:
-            self.notify("This cockpit was opened with --read-only.", severity="warning", markup=False)
+            self.notify("This cockpit was opened with --read-only.", severity="warning")
         return self.context.read_only
 
     async def action_help(self) -> None:
@@ -250,25 +264,6 @@ class NeedleApp(App[int]):
         yield from commands_for(self, screen)
 
 
-def make_screen(name: str, app: NeedleApp) -> Screen[None]:
-    """One of the four screens, imported when it is first opened: the first paint waits for one only."""
-    if name == "launch":
-        from needle_tui.screens.launch import LaunchScreen
-
-        return LaunchScreen(_sample_values())
-    if name == "monitor":
-        from needle_tui.screens.monitor import MonitorScreen
-
-        return MonitorScreen(app.open_directory)
-    if name == "runs":
-        from needle_tui.screens.runs import RunsScreen
-
-        return RunsScreen()
-    from needle_tui.screens.devices import DevicesScreen
-
-    return DevicesScreen()
-
-
 def _make_fleet(context: Context) -> Fleet:
     """Imported in a worker thread: it brings numpy, which the first paint must not wait for."""
     from needle_tui.fleet import Fleet
@@ -281,11 +276,3 @@ def _parting_words(live_runs: int) -> str | None:
         return None
     goes = "1 run goes on" if live_runs == 1 else f"{live_runs} runs go on"
     return f"{goes}. Come back with: needle-tui watch"
-
-
-def _sample_values() -> dict[str, Value]:
-    """The form opens on what comes with the package, ready to start."""
-    from needle.config import to_json
-    from needle.launch.sample import sample_settings
-
-    return to_json(sample_settings())

@@ -24,7 +24,6 @@ from needle_tui.moment import Moment
 from needle_tui.screens.base import NeedleScreen
 from needle_tui.screens.reasons import ReasonsScreen
 from needle_tui.screens.stop import StopDialog
-from needle_tui.text import inert
 from needle_tui.theme import style_sheet
 from needle_tui.widgets.decision_list import DecisionList
 from needle_tui.widgets.device_use import DeviceUse
@@ -197,9 +196,9 @@ class MonitorScreen(NeedleScreen):
             return
         try:
             request_checkpoint(self.directory)
-            self.notify("Asked: it saves a checkpoint at its next step and goes on.", markup=False)
+            self.notify("Asked: it saves a checkpoint at its next step and goes on.")
         except NeedleError as error:
-            self.notify(str(error), severity="error", markup=False)
+            self.notify(str(error), severity="error")
 
     def action_resume(self) -> None:
         """Start another attempt where the last one ended."""
@@ -209,12 +208,12 @@ class MonitorScreen(NeedleScreen):
 
     def on_action_done(self, message: ActionDone) -> None:
         """Say so."""
-        self.notify(message.text, markup=False)
+        self.notify(message.text)
         self.cockpit.look_at_runs()
 
     def on_action_failed(self, message: ActionFailed) -> None:
         """Say why not."""
-        self.notify(message.text, severity="error", title="Not done", markup=False)
+        self.notify(message.text, severity="error", title="Not done")
 
     def action_next_metric(self) -> None:
         """Show the next metric in the lower chart."""
@@ -267,7 +266,7 @@ class MonitorScreen(NeedleScreen):
     def _copy(self, text: str) -> None:
         """Not every terminal allows it, so the text is shown too."""
         self.app.copy_to_clipboard(text)
-        self.notify(inert(text), title="Copied, where the terminal allows it", markup=False)
+        self.notify(text, title="Copied, where the terminal allows it")
 
 
 def resume(directory: Path) -> Message:

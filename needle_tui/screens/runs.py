@@ -54,7 +54,7 @@ class RunsScreen(NeedleScreen):
         """Filter, head and table."""
         yield TopBar("runs")
         with Horizontal(id="filter"):
-            yield Label("/", markup=False)
+            yield Label("/")
             yield ValueInput("")
         yield RunTableHead()
         yield RunTable()
@@ -173,12 +173,12 @@ class RunsScreen(NeedleScreen):
 
     def on_action_done(self, message: ActionDone) -> None:
         """Say so and look again."""
-        self.notify(message.text, markup=False)
+        self.notify(message.text)
         self.cockpit.look_at_runs()
 
     def on_action_failed(self, message: ActionFailed) -> None:
         """Say why not."""
-        self.notify(message.text, severity="error", title="Not deleted", markup=False)
+        self.notify(message.text, severity="error", title="Not deleted")
 
 
 def removal_text(directory: Path) -> str:

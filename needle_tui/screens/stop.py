@@ -103,7 +103,7 @@ class StopDialog(ModalScreen[None]):
         try:
             request_stop(self._directory, now=now)
         except (NeedleError, OSError) as error:
-            self.notify(str(error), severity="error", title="Not stopped", markup=False)
+            self.notify(str(error), severity="error", title="Not stopped")
             return
         progress.asked = True
         progress.update_lines()

@@ -245,7 +245,7 @@ class LaunchBoard(Horizontal):
         """Say why it did not start."""
         self._starting = False
         self.help_line.show(message.text, role="$error")
-        self.notify(message.text, severity="error", title="Not started", markup=False)
+        self.notify(message.text, severity="error", title="Not started")
 
 
 def start(settings: FinetuneSettings, plan: Plan, runs_directory: Path) -> Message:

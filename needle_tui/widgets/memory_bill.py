@@ -8,7 +8,7 @@ from needle.runs.record import MemoryBill, MemoryPart
 from needle.units import bytes_text
 from needle_tui.marks import marks
 from needle_tui.remedies import Remedy
-from needle_tui.text import fit
+from needle_tui.text import fit, inert
 from needle_tui.widgets.lines import Lines
 from needle_tui.widgets.memory_bar import memory_bar
 
@@ -28,7 +28,7 @@ class MemoryPanel(Lines):
     ) -> None:
         """A new bill, or None while the data or the base is not known. `dense` leaves the parts out."""
         self._bill, self._dense, self._remedies = bill, dense, remedies
-        self.border_title = f"Memory: {bill.where}" if bill else "Memory"
+        self.border_title = Content(inert(f"Memory: {bill.where}" if bill else "Memory"))
         self.update_lines()
 
     def lines(self, width: int) -> list[Content]:
