@@ -20,12 +20,10 @@ def findings(inventory: Inventory) -> tuple[Problem, ...]:
         if backend.status == "broken":
             title = f"{platform_label(backend.platform)} cannot be used"
             found[title] = Problem(title, backend.reason, _fix_of(backend, inventory))
-        for device in backend.devices:
-            crowded = _crowded(backend, device)
-            if crowded is not None:
-                found[crowded.title] = crowded
-    for problem in inventory.problems:
-        found.setdefault(problem.title, problem)
+    crowded = (_crowded(backend, device) for backend in inventory.backends for device in backend.devices)
+    for problem in (*crowded, *inventory.problems):
+        if problem is not None:
+            found.setdefault(problem.title, problem)
     return tuple(found.values())
 
 

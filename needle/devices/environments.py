@@ -56,9 +56,9 @@ def environments_at_hand(
         if real in known or len(found) >= _MOST:
             continue
         known.add(real)
+        label = label if label not in found else str(prefix)
         environment = read_environment(prefix, label)
         if environment is not None:
-            label = label if label not in found else str(prefix)
             found[label] = environment
     return tuple(found.values())
 
@@ -118,7 +118,7 @@ def _candidates(directory: Path, home: Path, variables: Mapping[str, str]) -> It
         for name in _nearby_names(folder):
             yield folder / name, name if folder == directory else os.path.relpath(folder / name, directory)
     for prefix in _conda_prefixes(home, variables):
-        yield prefix, prefix.name if prefix.parent.name == "envs" else "base"
+        yield prefix, "base" if (prefix / "condabin").is_dir() else prefix.name
 
 
 def _upwards(directory: Path, home: Path) -> list[Path]:

@@ -20,6 +20,8 @@ from needle.launch.preflight import FinetuneFacts
 from needle.runs.record import Decision, MemoryBill, MemoryPart, Plan
 
 RUN_PLACEHOLDER = "{run}"
+SAFE_PATH = "-P"
+"""No current directory on the import path: a folder named needle there would be taken for this program."""
 _BYTES_PER_PACKED_TOKEN = 9
 _ROW_STEP = 64
 _LORA_TARGETS = 5
@@ -47,7 +49,7 @@ def make_plan(
     kernel = _kernel(settings, backend.choice, device, precision.choice, facts, interpreter)
     placement = choose_placement(settings.placement, _dataset_bytes(facts), device)
     return Plan(
-        command=(interpreter.path, "-m", "needle.train", RUN_PLACEHOLDER),
+        command=(interpreter.path, SAFE_PATH, "-m", "needle.train", RUN_PLACEHOLDER),
         command_line=tuple(to_arguments("finetune", _shown(settings))),
         interpreter=interpreter.label,
         environment=plan_environment(

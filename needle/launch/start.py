@@ -42,7 +42,7 @@ def _start_supervisor(directory: Path, *, attempt_before: int) -> None:
     """Start the supervisor in its own session, so that no closing terminal reaches it."""
     with (directory / "log.txt").open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "needle.runs.supervisor", str(directory.absolute())],
+            [sys.executable, "-P", "-m", "needle.runs.supervisor", str(directory.absolute())],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

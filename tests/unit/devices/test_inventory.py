@@ -45,6 +45,44 @@ def test_devices_are_numbered_as_jax_will_number_the_visible_ones(machine):
     ]
 
 
+@pytest.mark.parametrize(
+    ("visible", "shown", "hidden"),
+    [
+        ("1", ["cuda:0 NVIDIA T4"], ["GPU 0 NVIDIA H200"]),
+        ("GPU-1aaa", ["cuda:0 NVIDIA T4"], ["GPU 0 NVIDIA H200"]),
+        ("1,0", ["cuda:0 NVIDIA T4", "cuda:1 NVIDIA H200"], []),
+        ("-1", [], ["GPU 0 NVIDIA H200", "GPU 1 NVIDIA T4"]),
+        ("MIG-5f2e", [], []),
+    ],
+)
+def test_hidden_devices_are_named_as_nvidia_smi_names_them(machine, visible, shown, hidden):
+    machine.nvidia(H200, "NVIDIA T4").install(jax="0.10.2", jax_cuda12_plugin="0.10.2")
+    around = machine.surroundings(environment={"CUDA_VISIBLE_DEVICES": visible})
+    cuda = backend(static_inventory(around), "cuda")
+    assert [f"{one.id} {one.kind}" for one in cuda.devices] == shown
+    assert [f"{one.id} {one.kind}" for one in cuda.hidden] == hidden
+
+
+@pytest.mark.parametrize("name", ["JAX_PLATFORMS", "JAX_PLATFORM_NAME"])
+def test_a_platform_that_the_environment_forces_is_listed_to_be_tried(machine, name):
+    machine.install(jax="0.10.2")
+    forced = static_inventory(machine.surroundings(environment={name: "MyChip,cpu"})).backends
+    assert [(one.platform, one.status) for one in forced][-1] == ("MyChip", "untried")
+    assert [one.platform for one in forced].count("cpu") == 1
+
+
+def test_row_4_gpu_in_the_environment_is_no_platform_of_its_own(machine):
+    machine.install(jax="0.10.2")
+    around = machine.surroundings(environment={"JAX_PLATFORMS": "gpu"})
+    assert [one.platform for one in static_inventory(around).backends] == [
+        "cuda",
+        "rocm",
+        "tpu",
+        "METAL",
+        "cpu",
+    ]
+
+
 def test_hidden_gpus_are_absent_so_that_auto_takes_the_cpu(machine):
     machine.nvidia(H200).install(jax="0.10.2", jax_cuda12_plugin="0.10.2")
     cuda = backend(static_inventory(machine.surroundings(environment={"CUDA_VISIBLE_DEVICES": ""})), "cuda")

@@ -94,6 +94,38 @@ def test_a_lost_card_leaves_the_others_with_their_numbers():
     assert (left.id, left.used_bytes) == ("cuda:1", 2 * GIB)
 
 
+def sliced(library):
+    """The second card cut into two slices, at places 0 and 3 of at most seven."""
+    there = (0, 3)
+
+    def part(card, number):
+        if number not in there:
+            raise RefusedError("not found")
+        return 10 * card + number
+
+    library.nvmlDeviceGetMigMode = lambda card: [card, card]
+    library.nvmlDeviceGetMaxMigDeviceCount = lambda card: 7
+    library.nvmlDeviceGetMigDeviceHandleByIndex = part
+    library.nvmlDeviceGetUUID = lambda handle: f"MIG-{handle}" if handle >= 10 else f"GPU-{handle}aaa"
+    library.nvmlDeviceGetName = lambda handle: "NVIDIA H200" + (" MIG 1g.18gb" if handle >= 10 else "")
+    return library
+
+
+def test_a_card_in_mig_mode_is_listed_by_its_slices_and_jax_sees_one():
+    devices = read_devices(sliced(driver()), {})
+    assert [(device.id, device.name, device.uuid) for device in devices] == [
+        ("GPU 0", "NVIDIA H200", "GPU-0aaa"),
+        ("cuda:0", "NVIDIA H200 MIG 1g.18gb", "MIG-10"),
+        ("MIG 1:1", "NVIDIA H200 MIG 1g.18gb", "MIG-13"),
+    ]
+
+
+def test_mig_mode_without_slices_leaves_the_card():
+    library = sliced(driver())
+    library.nvmlDeviceGetMaxMigDeviceCount = lambda card: 0
+    assert [device.id for device in read_devices(library, {})] == ["cuda:0", "cuda:1"]
+
+
 @pytest.mark.parametrize(
     ("visible", "ids"),
     [
