@@ -19,10 +19,18 @@ def needed_bytes(compiled: Compiled) -> int | None:
     return int(held + told.temp_size_in_bytes + told.generated_code_size_in_bytes)
 
 
+def device_memory() -> dict[str, int]:
+    """What the first device's allocator tells of itself, by JAX's names; a CPU tells nothing."""
+    try:
+        told: dict[str, int] = jax.local_devices()[0].memory_stats() or {}
+    except RuntimeError:
+        return {}  # a plugin without the call; its exception is a RuntimeError in every JAX
+    return told
+
+
 def device_limit_bytes() -> int | None:
-    """The most the first device's allocator will give; None where it does not tell, as on a CPU."""
-    limit = (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit")
-    return None if limit is None else int(limit)
+    """The most the first device's allocator will give; None where it does not tell."""
+    return device_memory().get("bytes_limit")
 
 
 def is_too_large(needed: int | None, limit: int | None) -> bool:

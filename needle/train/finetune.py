@@ -10,7 +10,8 @@ from pathlib import Path
 import jax
 
 from needle.config import FinetuneSettings, from_json
-from needle.model.adapters import AdapterFile, save_adapter
+from needle.errors import RunError
+from needle.model.adapters import AdapterFile
 from needle.model.lora import init_lora
 from needle.runs.record import Plan, RunRequest
 from needle.runs.writer import RunWriter
@@ -21,7 +22,7 @@ from needle.train.estimate import device_limit_bytes, is_too_large, needed_bytes
 from needle.train.inputs import FinetuneInputs, read_inputs
 from needle.train.loop import LoopEnd, Work, run_loop
 from needle.train.optimizer import Optimizer, make_optimizer
-from needle.train.output import DEFAULT_NAME, adapter_path, is_taken
+from needle.train.output import adapter_path, write_adapter
 from needle.train.program import Program, Recipe, begin_compiling, execution_of, load_program
 from needle.train.recorder import Recorder, nonfinite_words
 from needle.train.state import TrainState
@@ -170,34 +171,34 @@ def _work(session: Session, program: Program) -> Work:
 def _finish(session: Session, end: LoopEnd) -> Ending:
     """Save what there is, whatever the end was, and say it."""
     step, total = int(end.state.step), session.inputs.batches.total_steps
+    elsewhere = ""
     if step:
         _save(session, end.state)
-        _save_adapter(session, end.state)
+        elsewhere = _save_adapter(session, end.state)
     if end.nonfinite is not None:
         lines = session.inputs.batches.lines(end.nonfinite.step)
         session.recorder.nonfinite(*end.nonfinite, lines)
         return Ending("failed", nonfinite_words(*end.nonfinite, lines, saved=step > 0), exit_status=1)
     if end.stopped:
-        return Ending("stopped", f"stopped on request after step {step} of {total}; the adapter is saved")
-    return Ending("finished")
+        where = elsewhere or "the adapter is saved"
+        return Ending("stopped", f"stopped on request after step {step} of {total}; {where}")
+    return Ending("finished", elsewhere)
 
 
 def _save(session: Session, state: TrainState) -> None:
-    directory = states.save(session.checkpoints, state, session.inputs.digests)
+    """Write a checkpoint; one that cannot be written is told and does not cost the training."""
+    try:
+        directory = states.save(session.checkpoints, state, session.inputs.digests)
+    except (OSError, RunError) as error:
+        session.recorder.warning(f"the checkpoint of step {int(state.step)} could not be written: {error}")
+        return
     if directory is not None:
         session.recorder.checkpoint(int(state.step), directory)
 
 
-def _save_adapter(session: Session, state: TrainState) -> None:
-    """Write the result; where somebody else's file came to lie meanwhile, into the run directory instead."""
-    settings, files, path = session.settings, session.recorder.writer.files, session.out
-    if path.parent != files.artifacts and is_taken(path, settings, files):
-        fallback = files.artifacts / DEFAULT_NAME
-        session.recorder.warning(
-            f"{path} appeared during the run and is left alone; the adapter is {fallback}"
-        )
-        path = fallback
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _save_adapter(session: Session, state: TrainState) -> str:
+    """Write the result. Returns why it is elsewhere than asked for, usually nothing."""
+    settings, recorder = session.settings, session.recorder
     adapter = AdapterFile(
         lora=jax.device_get(state.adapter),
         scale=session.scale,
@@ -205,5 +206,8 @@ def _save_adapter(session: Session, state: TrainState) -> None:
         rank=settings.lora_rank,
         seed=settings.seed,
     )
-    save_adapter(path, adapter)
-    session.recorder.artifact(path)
+    path, elsewhere = write_adapter(session.out, adapter, settings, recorder.writer.files)
+    if elsewhere:
+        recorder.warning(elsewhere)
+    recorder.artifact(path)
+    return elsewhere

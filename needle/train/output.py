@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from needle.config import FinetuneSettings
-from needle.errors import InputError
+from needle.errors import InputError, RunError
+from needle.model.adapters import AdapterFile, save_adapter
 from needle.runs.events import parse_events
 from needle.runs.record import RunFiles
 
@@ -30,9 +31,34 @@ def adapter_path(settings: FinetuneSettings, files: RunFiles) -> Path:
     return path
 
 
+def write_adapter(
+    path: Path, adapter: AdapterFile, settings: FinetuneSettings, files: RunFiles
+) -> tuple[Path, str]:
+    """Write the result where it was asked for. Returns where it is and, if that is elsewhere, why.
+
+    A place that was taken during the run, or cannot be written any more, must not cost the training: the
+    run directory takes it then. Raises RunError when that fails too.
+    """
+    fallback = files.artifacts / DEFAULT_NAME
+    try:
+        if is_taken(path, settings, files):
+            raise RunError("appeared during the run and is left alone", where=str(path))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_adapter(path, adapter)
+    except (OSError, RunError) as error:
+        if path == fallback:
+            raise
+        save_adapter(fallback, adapter)
+        problem = str(error).splitlines()[0]
+        return fallback, f"{problem}; the adapter is in the run directory: {fallback}"
+    return path, ""
+
+
 def is_taken(path: Path, settings: FinetuneSettings, files: RunFiles) -> bool:
-    """Whether a file is there that this run has no right to replace."""
-    return path.exists() and not settings.overwrite and str(path) not in _own_artifacts(files)
+    """Whether a file is there that this run has no right to replace; the run directory is its own."""
+    if not settings.out or settings.overwrite or not path.exists():
+        return False
+    return str(path) not in _own_artifacts(files)
 
 
 def _own_artifacts(files: RunFiles) -> set[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import jax
 import numpy as np
 
 from needle.runs.record import Plan
 from needle.runs.writer import RunWriter
 from needle.train.backend import BackendFacts
 from needle.train.batches import BatchPlan
+from needle.train.estimate import device_memory
 from needle.train.inputs import FinetuneInputs
 from needle.train.loop import StepTiming
 from needle.train.step import StepMetrics
@@ -25,7 +25,6 @@ class Recorder:
 
     def __init__(self, writer: RunWriter) -> None:
         self.writer = writer
-        self._device = jax.local_devices()[0]
         self._logged_at = -_LOG_EVERY_S
 
     def backend(self, facts: BackendFacts, plan: Plan) -> None:
@@ -89,9 +88,9 @@ class Recorder:
             lr=float(metrics.lr),
             grad_norm=float(metrics.grad_norm),
             tokens=int(batches.tokens_before[done]),
-            tokens_per_s=round(1e3 * tokens / timing.step_ms, 1),
+            tokens_per_s=round(1e3 * tokens / max(timing.step_ms, 1e-3), 1),
             **{name: round(value, 3) for name, value in timing._asdict().items()},
-            **self._device_memory(),
+            **_memory_in_use(),
         )
         now = time.monotonic()
         if now - self._logged_at >= _LOG_EVERY_S:
@@ -119,12 +118,6 @@ class Recorder:
         self.writer.event("artifact", path=str(path))
         say(f"adapter: {path}")
 
-    def _device_memory(self) -> dict[str, int]:
-        """What the device tells of its memory; a CPU tells nothing."""
-        stats = self._device.memory_stats() or {}
-        told = {"device_bytes_in_use": "bytes_in_use", "device_peak_bytes": "peak_bytes_in_use"}
-        return {name: int(stats[key]) for name, key in told.items() if key in stats}
-
 
 def nonfinite_words(step: int, metrics: StepMetrics, lines: list[int], *, saved: bool) -> str:
     """Why a run ended at a number that is none, and what to do. `step` counts from 0."""
@@ -140,6 +133,12 @@ def nonfinite_words(step: int, metrics: StepMetrics, lines: list[int], *, saved:
         f"{what} at step {step + 1}, on the examples of lines {shown}{kept}\n"
         "  lower --lr, and look at those lines"
     )
+
+
+def _memory_in_use() -> dict[str, int]:
+    told = device_memory()
+    names = {"device_bytes_in_use": "bytes_in_use", "device_peak_bytes": "peak_bytes_in_use"}
+    return {name: told[key] for name, key in names.items() if key in told}
 
 
 def say(text: str) -> None:
