@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -258,6 +259,84 @@ def test_a_device_that_computes_wrong_numbers_does_not_work(modules):
         "broken",
         "a float32 matrix product or its gradient came out wrong",
     )
+
+
+WORKS_FAKE = (
+    FAKE_JAX
+    + """
+def jit(function):
+    def computed(weight, batch):
+        product = batch.astype("float64") @ weight.astype("float64")
+        return 0.5 * (product ** 2).sum(), (batch.astype("float64").T @ product).view(_Numbers)
+    return computed
+class _Numbers(numpy.ndarray):
+    def astype(self, kind): return numpy.asarray(self, kind)
+"""
+)
+
+
+def test_a_platform_this_program_never_heard_of_is_probed_like_any_other(modules):
+    backend = ask("MyChip", PYTHONPATH=fake(modules, WORKS_FAKE)).backend
+    assert (backend.status, backend.reason) == ("works", probe.WORKS)
+    assert [(one.id, one.platform, one.kind) for one in backend.devices] == [
+        ("MyChip:0", "MyChip", "Fake 9000"),
+        ("MyChip:1", "MyChip", "Fake 9000"),
+    ]
+
+
+def test_row_16_a_metal_that_fails_at_its_first_operation_does_not_work(modules):
+    jax = LISTS_ONLY.replace("INTERNAL: unable to find ld.lld in PATH", "failed to legalize 'mhlo.iota'")
+    outcome = ask("METAL", PYTHONPATH=fake(modules, jax))
+    assert outcome.backend.status == "broken"
+    assert "matrix product and its gradient failed" in outcome.backend.reason
+    assert "failed to legalize 'mhlo.iota'" in outcome.backend.reason
+
+
+WRONG_CUDNN = """
+import ctypes, os, sys
+ctypes.CDLL(os.environ["FAKE_CUDNN"])
+sys.stderr.write("E1027 15:10:59.0 1 cuda_dnn.cc:456] Loaded runtime CuDNN library: 9.10.1 but source was "
+                 "compiled with: 9.13.1.  CuDNN library needs to have matching major version\\n")
+"""
+
+
+def test_row_22_a_wrong_cudnn_is_told_with_both_versions_and_the_path_it_came_from(modules, tmp_path):
+    library = tmp_path / "usr/lib/libcudnn.so.9"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(Path(find_spec("_ctypes").origin).read_bytes())
+    failing = "FAILED_PRECONDITION: DNN library initialization failed. Look at the errors above"
+    jax = WRONG_CUDNN + LISTS_ONLY.replace("INTERNAL: unable to find ld.lld in PATH", failing)
+    backend = ask("cuda", PYTHONPATH=fake(modules, jax), FAKE_CUDNN=str(library)).backend
+    assert backend.reason == (f"cuDNN 9.10.1 was loaded from {library}, but this JAX was built with 9.13.1")
+    assert "unset LD_LIBRARY_PATH" in backend.fix
+
+
+FULL = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 19.09GiB."
+NO_PTXAS = "XLA requires ptxas version 11.8 or higher"
+
+
+@pytest.mark.parametrize("said", [FULL, NO_PTXAS], ids=["23-and-37", "25"])
+def test_what_may_pass_by_itself_is_not_remembered_for_long(modules, said):
+    jax = LISTS_ONLY.replace("INTERNAL: unable to find ld.lld in PATH", said)
+    outcome = ask("cuda", PYTHONPATH=fake(modules, jax))
+    assert outcome.backend.status == "broken"
+    assert said in outcome.backend.reason or "ptxas" in outcome.backend.reason
+    assert not outcome.settled
+
+
+PLUGIN_HANGS = """
+import time
+def initialize():
+    time.sleep(600)
+"""
+
+
+def test_a_plugin_that_hangs_at_its_start_ends_at_the_limit(modules):
+    started = time.monotonic()
+    outcome = ask("cpu", timeout_s=3.0, PYTHONPATH=modules(jax_plugins__slash__wedged=PLUGIN_HANGS))
+    assert time.monotonic() - started < 15
+    assert not outcome.settled
+    assert "no answer within 3 s" in outcome.backend.reason
 
 
 def test_an_interpreter_without_jax_is_told_the_extra(interpreter):

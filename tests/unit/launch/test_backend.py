@@ -22,7 +22,7 @@ def test_auto_takes_the_accelerator_that_works():
     assert "1 device" in choice.reason
 
 
-def test_auto_falls_back_to_the_cpu_and_says_why_not_cuda():
+def test_row_3_auto_falls_back_to_the_cpu_and_says_why_not_cuda():
     broken = Backend("cuda", "broken", (), "the driver is older than the wheel needs", "update the driver")
     choice = choose_backend("auto", machine(CPU, broken))
     assert choice.choice == "cpu"

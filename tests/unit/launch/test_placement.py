@@ -17,7 +17,7 @@ def test_a_small_data_set_lives_on_the_device():
     assert "22.0 GiB free on cuda:0" in choice.reason
 
 
-def test_a_data_set_over_a_quarter_of_the_free_memory_stays_on_the_host():
+def test_rows_33_and_34_a_data_set_over_a_quarter_of_the_free_memory_stays_on_the_host():
     choice = choose_placement("auto", 19 * GIB, CARD)
     assert choice.choice == "host"
     assert "over a quarter" in choice.rejected["device"]
