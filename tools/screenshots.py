@@ -35,6 +35,8 @@ def main(arguments: list[str]) -> int:
         for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
             os.environ[name] = f"{folder}/{name.lower()}"
         os.environ["NEEDLE_GLYPHS"] = "braille"
+        for name in [name for name in os.environ if name.startswith(("PYTHON", "JAX_", "XLA_"))]:
+            del os.environ[name]  # the pictures show what a person without settings of their own would see
         asyncio.run(_take_all(Path(folder) / "runs", output))
     return 0
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from needle_tui.app import NeedleApp
 
 LOOK_DELAY_S = 0.15
-_WAITING = "Starts as soon as"
 
 
 class LaunchBoard(Horizontal):
@@ -199,14 +198,11 @@ class LaunchBoard(Horizontal):
             self.app.push_screen(ReasonsScreen(decisions_of(self.outcome.plan), self.outcome.plan))
 
     def begin(self) -> None:
-        """Start the run; say what is missing when it cannot."""
+        """Start the run, or say what is missing; asked a second time, it waits for no probe."""
         if self.cockpit.refuse_when_read_only():
             return
-        self._wants_start = True
-        self._start_if_wanted(force=self._is_waiting_for_probe())
-
-    def _is_waiting_for_probe(self) -> bool:
-        return self._wants_start and self.help_line.text.startswith(_WAITING)
+        is_repeated, self._wants_start = self._wants_start, True
+        self._start_if_wanted(force=is_repeated)
 
     def _start_if_wanted(self, *, force: bool = False) -> None:
         """Start as soon as everything is known; a wish survives until then or until an edit."""
@@ -232,7 +228,7 @@ class LaunchBoard(Horizontal):
             return f"Starts in a moment: {self.outcome.missing or 'looking at the files…'}"
         chosen = self.outcome.plan.backend
         if self.cockpit.is_being_probed(chosen.choice) and not force:
-            return f"{_WAITING} {chosen.choice} has been probed; ^s again starts at once"
+            return f"Starts as soon as {chosen.choice} has been probed; ^s again starts at once"
         return ""
 
     def on_run_started(self, message: RunStarted) -> None:

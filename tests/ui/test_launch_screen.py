@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -267,3 +268,26 @@ async def test_a_run_that_does_not_fit_says_by_how_much_and_a_key_makes_it_fit(
         await pilot.press("f7")
         await until(pilot, lambda: "✓ fits" in screen_text(app), "a run that fits")
         assert int(board.form.values["batch_size"]) < 4096
+
+
+async def test_start_waits_for_the_probe_of_its_backend_unless_asked_again(
+    context: Context, inventory: Inventory, form: Callable[..., object], runs_directory: Path, until: Until
+) -> None:
+    cuda, *others = inventory.backends
+    untried = dataclasses.replace(
+        inventory, backends=(dataclasses.replace(cuda, status="untried", reason="a GPU is seen"), *others)
+    )
+    answered = threading.Event()
+
+    def slow_probe(known: Inventory, tell: object) -> Inventory:
+        answered.wait(30)
+        return inventory
+
+    app = NeedleApp(dataclasses.replace(context, known_inventory=lambda: untried, probe=slow_probe))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await form(pilot)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "Starts as soon as cuda has been probed" in screen_text(app), "the words")
+        assert list(runs_directory.iterdir()) == []
+        answered.set()
+        await until(pilot, lambda: app.open_name == "monitor", "the start")
