@@ -11,11 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from needle.data.sample import sample_directory
 from needle.runs import open_run
 from needle.runs.record import read_state
 from tools.terminal import Terminal
-
-SIZES = [(120, 36), (80, 24)]
 
 
 @pytest.fixture
@@ -70,30 +69,20 @@ def trainer_of(directory: Path) -> int:
     return state.pid
 
 
-@pytest.mark.parametrize(("columns", "rows"), SIZES)
-def test_one_key_starts_a_training_and_its_points_appear(cockpit, tmp_path, wait_for, columns, rows):
-    terminal = cockpit(columns=columns, rows=rows)
-    start_sample(terminal, tmp_path, wait_for)
-    terminal.wait_for("running")
-    wait_for(lambda: terminal.pump(0.1) is not None and shown_step(terminal) >= 2, "a step on the screen")
-    assert "Loss" in terminal.text()
-    assert "Traceback" not in terminal.text()
-
-
 def shown_step(terminal: Terminal) -> int:
     found = re.search(r"step +([\d,]+) of", terminal.text())
     return int(found.group(1).replace(",", "")) if found else -1
 
 
-def test_a_dropped_line_leaves_training_alone_and_a_new_cockpit_has_the_whole_history(
-    cockpit, tmp_path, wait_for
-):
-    terminal = cockpit()
+def test_one_key_starts_training_and_a_dropped_line_leaves_it_alone(cockpit, tmp_path, wait_for):
+    terminal = cockpit(columns=120, rows=36)
     directory = start_sample(terminal, tmp_path, wait_for)
-    pid = trainer_of(directory)
-    before = points(directory)
+    wait_for(lambda: terminal.pump(0.1) is not None and shown_step(terminal) >= 2, "a step on the screen")
+    assert "running" in terminal.text()
+    assert "Traceback" not in terminal.text()
+    pid, before = trainer_of(directory), points(directory)
     terminal.hang_up()
-    wait_for(lambda: points(directory) >= before + 3, "three more points without a terminal")
+    wait_for(lambda: points(directory) >= before + 3, "three more points without a terminal", 60)
     assert psutil.pid_exists(pid)
     again = cockpit("watch", directory.name)
     again.wait_for("running")
@@ -101,32 +90,30 @@ def test_a_dropped_line_leaves_training_alone_and_a_new_cockpit_has_the_whole_hi
     assert open_run(directory).metrics.series("loss").steps[0] <= 1
 
 
-def test_stopping_from_the_cockpit_saves_the_adapter(cockpit, tmp_path, wait_for):
-    terminal = cockpit()
+def test_on_a_small_screen_a_run_starts_and_stopping_it_saves_the_adapter(cockpit, tmp_path, wait_for):
+    terminal = cockpit(columns=80, rows=24)
     directory = start_sample(terminal, tmp_path, wait_for)
+    wait_for(lambda: terminal.pump(0.1) is not None and shown_step(terminal) >= 2, "a step on the screen")
     terminal.press("s")
-    terminal.wait_for("Stop")
-    terminal.press("enter")
-    wait_for(
-        lambda: terminal.pump(0.1) is not None and open_run(directory).status().phase == "stopped", "stopped"
-    )
-    terminal.wait_for("stopped")
+    terminal.wait_for("It finishes the step")
+    terminal.press("y")
+    terminal.wait_for("stopped", 60)
+    assert open_run(directory).status().phase == "stopped"
     assert list((directory / "artifacts").glob("*.safetensors"))
 
 
-def test_killing_the_trainer_is_told_with_its_signal_within_five_seconds(cockpit, tmp_path, wait_for):
+def test_deaths_are_told_for_what_they_are_and_a_killed_run_resumes(cockpit, tmp_path, wait_for):
     terminal = cockpit()
     directory = start_sample(terminal, tmp_path, wait_for)
     os.kill(trainer_of(directory), signal.SIGKILL)
     wait_for(
         lambda: terminal.pump(0.1) is not None and "killed" in terminal.text(), "killed on the screen", 5
     )
-    assert "SIGKILL" in terminal.text() or "signal 9" in terminal.text()
-
-
-def test_killing_supervisor_and_trainer_is_lost_and_never_running(cockpit, tmp_path, wait_for):
-    terminal = cockpit()
-    directory = start_sample(terminal, tmp_path, wait_for)
+    assert "SIGKILL" in terminal.text()
+    terminal.press("r")
+    wait_for(
+        lambda: terminal.pump(0.1) is not None and "attempt 2" in terminal.text(), "a second attempt", 60
+    )
     state = read_state(directory)
     kill(state.supervisor_pid)
     kill(state.pid)
@@ -168,7 +155,11 @@ def test_a_bad_data_file_is_told_at_its_field(cockpit, tmp_path, wait_for, kind)
         (tmp_path / "data.jsonl").write_bytes(content)
     terminal = cockpit()
     terminal.wait_for("480 examples")
-    terminal.press("ctrl+u", "data.jsonl")
+    terminal.press("tab")
+    terminal.wait_for("▸ Data")
+    terminal.press("ctrl+u")
+    terminal.press("data.jsonl")
+    terminal.wait_for("✗ Data        data.jsonl")
     terminal.wait_for(words)
     terminal.press("ctrl+s")
     terminal.pump(0.5)
@@ -177,6 +168,8 @@ def test_a_bad_data_file_is_told_at_its_field(cockpit, tmp_path, wait_for, kind)
 
 
 def test_the_command_line_trains_to_the_end_and_its_adapter_is_where_it_said(tmp_path):
+    lines = (sample_directory() / "train.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "small.jsonl").write_text("".join(lines[:60]))
     done = needle(
         *("finetune", "--sample", "--epochs", "1", "--out", "adapter.safetensors", "--json"),
         directory=tmp_path,
