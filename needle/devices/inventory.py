@@ -35,16 +35,13 @@ def cached_inventory(surroundings: Surroundings | None = None) -> Inventory | No
 
     Memory in use on accelerators is left open: asking their drivers would cost the first paint.
     """
-    sights = _sights(surroundings)
-    inventory = _inventory(sights)
-    entries = [_recall(seen) for seen in sights]
-    if entries[0] is None:
-        return None
-    for seen, entry in zip(sights, entries, strict=True):
-        if entry is not None:
-            backends = _remembered(inventory.backends_of(seen.interpreter), entry, seen)
-            inventory = inventory.with_backends(seen.interpreter, backends)
-    return replace(inventory, probed_at=entries[0].probed_at)
+    known = known_inventory(surroundings)
+    return known if known.probed_at else None
+
+
+def known_inventory(surroundings: Surroundings | None = None) -> Inventory:
+    """Everything known without a probe: what is remembered of each interpreter, else its static hints."""
+    return _known(_sights(surroundings))
 
 
 def inventory_from(python: str, surroundings: Surroundings | None = None) -> Inventory:
@@ -53,16 +50,14 @@ def inventory_from(python: str, surroundings: Surroundings | None = None) -> Inv
     `python` is one of the labels, a path to an interpreter or to its environment, or a program's name; empty
     for the one in use. Raises InputError at the field `python` when there is no such interpreter.
     """
-    inventory = cached_inventory(surroundings) or static_inventory(surroundings)
-    known = interpreter_named(python, inventory)
-    if known is not None:
-        return inventory.seen_from(known)
-    seen = _sight_at(python, surroundings or Surroundings(), inventory)
-    backends, entry = static_backends(seen), _recall(seen)
-    if entry is not None:
-        backends = _remembered(backends, entry, seen)
-    added = replace(inventory, interpreters=(*inventory.interpreters, seen.interpreter))
-    return added.with_backends(seen.interpreter, backends).seen_from(seen.interpreter)
+    sights = _sights(surroundings)
+    named = interpreter_named(python, _inventory(sights))
+    if named is None:
+        labels = [one.interpreter.label for one in sights]
+        chosen = _sight_at(python, surroundings or Surroundings(), labels)
+    else:
+        chosen = next(seen for seen in sights if seen.interpreter.path == named.path)
+    return _known((chosen, *(seen for seen in sights if seen is not chosen)))
 
 
 def interpreter_named(text: str, inventory: Inventory) -> Interpreter | None:
@@ -169,15 +164,27 @@ def _sight_of(
         )
 
 
-def _sight_at(text: str, around: Surroundings, inventory: Inventory) -> Sight:
+def _sight_at(text: str, around: Surroundings, labels: list[str]) -> Sight:
     try:
         environment = environment_at(text, around.directory, around.environment)
     except InputError as error:
-        labels = [one.label for one in inventory.interpreters]
         close = difflib.get_close_matches(text, labels, n=1)
         remedy = f"did you mean {close[0]}?" if close else f"found here: {', '.join(labels)}"
         raise InputError(error.message, remedy=remedy, field="python") from None
     return look_from(look(around), environment)
+
+
+def _known(sights: tuple[Sight, ...]) -> Inventory:
+    """The static inventory with what is remembered; `probed_at` is about the interpreter in use."""
+    inventory = _inventory(sights)
+    for place, seen in enumerate(sights):
+        entry = _recall(seen)
+        if entry is not None:
+            backends = _remembered(inventory.backends_of(seen.interpreter), entry, seen)
+            inventory = inventory.with_backends(seen.interpreter, backends)
+            if place == 0:
+                inventory = replace(inventory, probed_at=entry.probed_at)
+    return inventory
 
 
 def _inventory(sights: tuple[Sight, ...]) -> Inventory:
@@ -276,6 +283,7 @@ __all__ = [
     "cancel_probes",
     "interpreter_named",
     "inventory_from",
+    "known_inventory",
     "probe_platform",
     "probed_inventory",
     "static_inventory",

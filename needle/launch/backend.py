@@ -127,5 +127,8 @@ def _nothing_works(inventory: Inventory) -> str:
 
 
 def _first_fix(inventory: Inventory) -> str:
+    others = [one.label for one in interpreters_with("cpu", inventory)]
+    if others:
+        return f"use another interpreter: --python {others[0]}"
     fixes = [one.fix for one in reversed(inventory.backends) if one.status == "broken" and one.fix]
     return fixes[0] if fixes else "see: needle devices"

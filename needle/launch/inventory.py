@@ -9,21 +9,19 @@ from pathlib import Path
 from needle.devices.inventory import (
     Backend,
     Inventory,
-    cached_inventory,
     inventory_from,
+    known_inventory,
     probed_inventory,
-    static_inventory,
     with_device_use,
 )
-from needle.devices.platforms import canonical_platform
-from needle.launch.backend import PREFERENCE, backend_named
+from needle.launch.backend import backend_named
 from needle.launch.environment import AUTO, requested_backend
 from needle.launch.live import live_uses, with_live_uses
 
 
 def known_machine(runs_directory: Path | None = None) -> Inventory:
     """What is known without starting anything: the saved probes, else the static hints."""
-    return with_live_uses(cached_inventory() or static_inventory(), live_uses(runs_directory))
+    return with_live_uses(known_inventory(), live_uses(runs_directory))
 
 
 def probed_machine(
@@ -40,7 +38,7 @@ def probed_machine(
     """
     uses = live_uses(runs_directory)
     found = probed_inventory(
-        known or cached_inventory() or static_inventory(),
+        known or known_inventory(),
         on_backend=on_backend,
         in_use={use.platform for use in uses},
         python=python,
@@ -79,17 +77,21 @@ def inventory_for_start(
     Raises InputError for an interpreter that is not here.
     """
     uses = live_uses(runs_directory)
-    machine = with_live_uses(inventory_from(python), uses)
     asked, _ = requested_backend(backend, environment)
-    wanted = [] if asked in (AUTO, "gpu") else [canonical_platform(asked)]
-    if not machine.interpreters[0].problem and _is_unsettled(machine, wanted):
-        say("looking at this machine's backends (remembered for next time) …")
-        machine = probed_machine(
-            machine,
-            python=machine.interpreters[0].path,
-            platforms=[name for name in wanted if name not in PREFERENCE],
-            runs_directory=runs_directory,
-        )
+    wanted = [] if asked in (AUTO, "gpu") else [asked]
+    tried: set[str] = set()
+    while True:
+        machine = with_live_uses(inventory_from(python), uses)
+        first = machine.interpreters[0]
+        if first.problem or first.path in tried or not _is_unsettled(machine, wanted):
+            break
+        say(f"looking at the backends of {first.label} (remembered for next time) …")
+        unknown = [name for name in wanted if backend_named(machine, name) is None]
+        machine = probed_machine(machine, python=first.path, platforms=unknown, runs_directory=runs_directory)
+        if python or any(one.status in ("works", "untried") for one in machine.backends):
+            break
+        # It turned out to be broken: the next turn finds the next interpreter that can train.
+        tried.add(first.path)
     return with_live_uses(with_device_use(machine, environment), uses)
 
 

@@ -1,58 +1,13 @@
 """NVIDIA devices through NVML: a fake of the driver's library, with the refusals real ones make."""
 
 import os
-from types import SimpleNamespace
 
 import pytest
 
 from needle.devices import nvml
 from needle.devices.nvml import read_devices
 from needle.devices.visible import jax_ids, whole_cards
-
-GIB = 1 << 30
-
-
-class RefusedError(Exception):
-    """Stands for NVMLError."""
-
-
-def _process_name(pid):
-    if pid != os.getpid():
-        raise RefusedError("not found")
-    return "/usr/bin/python3 train.py"
-
-
-def driver(refuses=(), lost=(), lacks=()):
-    """A library with two cards. It refuses some questions, lost some cards, and lacks some functions."""
-
-    def handle(index):
-        if index in lost:
-            raise RefusedError("GPU is lost")
-        return index
-
-    processes = [
-        SimpleNamespace(pid=os.getpid(), usedGpuMemory=GIB),
-        SimpleNamespace(pid=2**22 + 1, usedGpuMemory=None),
-    ]
-    functions = {
-        "nvmlDeviceGetCount": lambda: 2,
-        "nvmlDeviceGetHandleByIndex": handle,
-        "nvmlDeviceGetUUID": lambda card: f"GPU-{card}aaa-bbbb",
-        "nvmlDeviceGetName": lambda card: "NVIDIA H200",
-        "nvmlDeviceGetMemoryInfo": lambda card: SimpleNamespace(total=139 * GIB, used=(card + 1) * GIB),
-        "nvmlDeviceGetUtilizationRates": lambda card: SimpleNamespace(gpu=87, memory=12),
-        "nvmlDeviceGetTemperature": lambda card, sensor: 61,
-        "nvmlDeviceGetPowerUsage": lambda card: 421_500,
-        "nvmlDeviceGetComputeRunningProcesses": lambda card: processes,
-        "nvmlDeviceGetGraphicsRunningProcesses": lambda card: [],
-        "nvmlSystemGetProcessName": _process_name,
-    }
-
-    def refuse(*_):
-        raise RefusedError("not supported")
-
-    functions |= dict.fromkeys(refuses, refuse)
-    return SimpleNamespace(**{name: known for name, known in functions.items() if name not in lacks})
+from tests.unit.devices.fake_nvml import GIB, driver, sliced
 
 
 def test_a_card_tells_memory_load_heat_power_and_its_users():
@@ -92,23 +47,6 @@ def test_a_question_the_driver_refuses_or_does_not_know_leaves_the_rest(refused,
 def test_a_lost_card_leaves_the_others_with_their_numbers():
     (left,) = read_devices(driver(lost=(0,)), {})
     assert (left.id, left.used_bytes) == ("cuda:1", 2 * GIB)
-
-
-def sliced(library):
-    """The second card cut into two slices, at places 0 and 3 of at most seven."""
-    there = (0, 3)
-
-    def part(card, number):
-        if number not in there:
-            raise RefusedError("not found")
-        return 10 * card + number
-
-    library.nvmlDeviceGetMigMode = lambda card: [card, card]
-    library.nvmlDeviceGetMaxMigDeviceCount = lambda card: 7
-    library.nvmlDeviceGetMigDeviceHandleByIndex = part
-    library.nvmlDeviceGetUUID = lambda handle: f"MIG-{handle}" if handle >= 10 else f"GPU-{handle}aaa"
-    library.nvmlDeviceGetName = lambda handle: "NVIDIA H200" + (" MIG 1g.18gb" if handle >= 10 else "")
-    return library
 
 
 def test_a_card_in_mig_mode_is_listed_by_its_slices_and_jax_sees_one():
