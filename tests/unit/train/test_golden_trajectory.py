@@ -23,8 +23,8 @@ from needle.train.program import Program, Recipe, begin_compiling, load_program
 from needle.train.state import TrainState
 from needle.train.step import initial_state
 
-LOSS_TOLERANCE = 5e-4
-ADAPTER_TOLERANCE = 1e-3
+LOSS_TOLERANCE = 1e-4
+ADAPTER_TOLERANCE = 1e-4
 
 
 @dataclass
