@@ -97,7 +97,7 @@ def test_on_a_small_screen_a_run_starts_and_stopping_it_saves_the_adapter(cockpi
     terminal.press("s")
     terminal.wait_for("It finishes the step")
     terminal.press("y")
-    terminal.wait_for("stopped", 60)
+    wait_for(lambda: terminal.pump(0.1) is not None and "◼ stopped" in terminal.text(), "stopped", 60)
     assert open_run(directory).status().phase == "stopped"
     assert list((directory / "artifacts").glob("*.safetensors"))
 
@@ -158,6 +158,7 @@ def test_a_bad_data_file_is_told_at_its_field(cockpit, tmp_path, wait_for, kind)
     terminal.press("tab")
     terminal.wait_for("▸ Data")
     terminal.press("ctrl+u")
+    terminal.wait_for("no data file yet")
     terminal.press("data.jsonl")
     terminal.wait_for("✗ Data        data.jsonl")
     terminal.wait_for(words)
