@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
 
 from needle.model.attention import Kernel, attend
 from needle.model.configuration import TransformerConfig
@@ -14,6 +15,10 @@ from needle.model.hadamard import walsh_transform
 from needle.model.norm import zero_centred_norm
 from needle.model.rotary import rotate
 from needle.model.visibility import Visibility
+
+
+ATTENDED = "attended"
+"""What a layer keeps when all else is recomputed: small, and the dearest to compute again."""
 
 
 class BlockContext(NamedTuple):
@@ -52,6 +57,7 @@ def gated_attention(params: Any, h: jax.Array, context: BlockContext) -> jax.Arr
         kernel=context.kernel,
         visibility=context.visibility,
     ).reshape(*h.shape[:2], config.attention_dim)
+    attended = checkpoint_name(attended, ATTENDED)
     attended = attended * jax.nn.sigmoid(linear(params["gate_proj"], h))
     return linear(params["out_proj"], context.quantise(attended))
 

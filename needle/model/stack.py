@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from needle.model.block import BlockContext, apply_block
+from needle.model.block import ATTENDED, BlockContext, apply_block
 from needle.model.engram import EngramReading, add_engram
 from needle.model.streams import mixing, read_streams, write_streams
 
@@ -27,8 +27,10 @@ def run_layers(
         "block": params["layers"]["block"],
         "mixing": {name: jnp.asarray(params[f"mhc_{name}"], jnp.float32) for name in _MIXING},
     }
-    wrap = jax.checkpoint if remat else lambda function: function
-    layer = wrap(partial(_apply_layer, context))
+    layer: Layer = partial(_apply_layer, context)
+    if remat:
+        keep = jax.checkpoint_policies.save_only_these_names(ATTENDED)
+        layer = jax.checkpoint(layer, policy=keep, prevent_cse=unroll)
     return (_run_unrolled if unroll else _run_scanned)(layer, layers, streams, readings)
 
 
