@@ -16,7 +16,6 @@ from needle.model.norm import zero_centred_norm
 from needle.model.rotary import rotate
 from needle.model.visibility import Visibility
 
-
 ATTENDED = "attended"
 """What a layer keeps when all else is recomputed: small, and the dearest to compute again."""
 
