@@ -15,6 +15,10 @@ from needle.devices.platforms import METAL_JAX, extra_for, install_command, plat
 from needle.devices.probe import LOADED, NO_JAX, NO_NVIDIA_NODE
 
 BOTH_WHEELS_FIX = "uninstall one of the two: an environment serves either CUDA or ROCm"
+NO_GPU_FIX = (
+    "use the CPU here; on a cluster start from a node with a GPU, in a container pass the GPUs in "
+    "(docker run --gpus all)"
+)
 CANNOT_INSTALL = "the platform's own documentation says which package brings it to JAX"
 
 
@@ -65,8 +69,7 @@ _RULES = (
     _Rule(  # row 8; jax xla_bridge.backends: cuda without a device node is passed over
         re.escape(NO_NVIDIA_NODE),
         NO_NVIDIA_NODE,
-        "use the CPU here; on a cluster start from a node with a GPU, in a container pass the GPUs in "
-        "(docker run --gpus all)",
+        NO_GPU_FIX,
     ),
     _Rule(  # row 32
         r"Unknown flags? in XLA_FLAGS: ?([^\n]+)",

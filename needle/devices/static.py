@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from needle.devices.explain import CANNOT_INSTALL, Circumstances
+from needle.devices.explain import CANNOT_INSTALL, NO_GPU_FIX, Circumstances
 from needle.devices.platforms import PLATFORMS, canonical_platform, platform_label
 from needle.devices.records import Backend, Device, Status
 from needle.devices.requirements import NO_JAX
@@ -53,31 +53,30 @@ def _static_backend(platform: str, seen: Sight) -> Backend:
     if platform == "cuda" and hardware and hides_all(visible):
         reason = f"{hardware} is here, hidden by {VISIBLE}={visible!r}"
         return Backend(platform, "absent", (), reason, f"unset {VISIBLE}", hidden=hidden)
-    status, reason, has_fix = _verdict(platform, seen, hardware, build)
-    install = circumstances(seen).install(platform) if has_fix else ""
-    fix = "" if install == CANNOT_INSTALL else install
-    return Backend(platform, status, devices, reason, fix, hidden=hidden)
+    status, reason, fix = _verdict(platform, seen, hardware, build)
+    return Backend(platform, status, devices, reason, "" if fix == CANNOT_INSTALL else fix, hidden=hidden)
 
 
-def _verdict(platform: str, seen: Sight, hardware: str, build: str) -> tuple[Status, str, bool]:
-    """Status, reason, and whether installing something would change it."""
+def _verdict(platform: str, seen: Sight, hardware: str, build: str) -> tuple[Status, str, str]:
+    """Status, reason, and what would change it."""
     has_jax = "jax" in seen.interpreter.packages
+    install = circumstances(seen).install(platform)
     if platform not in PLATFORMS:
         if has_jax:
-            return "untried", "asked for by the environment; only a probe can tell what it is", False
-        return "absent", NO_JAX, True
+            return "untried", "asked for by the environment; only a probe can tell what it is", ""
+        return "absent", NO_JAX, seen.install("train")
     if hardware and build:
-        return "untried", f"{hardware}; {build}", False
+        return "untried", f"{hardware}; {build}", ""
     if platform == "cpu":
-        return "absent", NO_JAX, True
+        return "absent", NO_JAX, install
     if hardware and not has_jax:
-        return "broken", f"{hardware} is here; {NO_JAX}", True
+        return "broken", f"{hardware} is here; {NO_JAX}", install
     if hardware:
-        return "broken", f"{hardware} is here, but this JAX has no build for it", True
+        return "broken", f"{hardware} is here, but this JAX has no build for it", install
     missing = f"no {platform_label(platform).partition(' (')[0]} is seen"
     if build:
-        return "absent", f"{build} is installed, but {missing}", False
-    return "absent", missing, True
+        return "absent", f"{build} is installed, but {missing}", ""
+    return "absent", missing, NO_GPU_FIX if platform in ("cuda", "rocm") else "choose another backend"
 
 
 def _hinted_devices(platform: str, seen: Sight) -> tuple[tuple[Device, ...], tuple[Device, ...]]:
