@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 import time
@@ -167,7 +168,10 @@ def _numbers(moment: Moment) -> str:
 
 
 def _say_end(reader: RunReader, status: Status, *, as_json: bool) -> None:
-    artifacts = [str(event["path"]) for event in reader.events if event.get("kind") == "artifact"]
+    located = (
+        reader.files.located(str(event["path"])) for event in reader.events if event.get("kind") == "artifact"
+    )
+    artifacts = [os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path) for path in located]
     if as_json:
         summary = {
             "id": reader.directory.name,

@@ -53,9 +53,10 @@ def create_run(
         name=name,
         task=task,
         settings=to_json(settings),
-        plan=plan,
+        plan=_portable(plan, RunFiles(directory)),
         host=host_name(),
         created_at=now,
+        working_directory=RunFiles(directory).recorded(Path.cwd()),
         versions={"python": sys.version.split()[0], **(versions or {})},
     )
     files = RunFiles(directory)
@@ -123,6 +124,14 @@ def remove_run(directory: Path | str) -> None:
         shutil.rmtree(doomed)
     except OSError as error:
         raise InputError(f"cannot be deleted: {error.strerror}", where=str(error.filename)) from None
+
+
+def _portable(plan: Plan, files: RunFiles) -> Plan:
+    """The plan with its interpreter named from the run directory, as every path in the record is."""
+    if not plan.command or not os.path.isabs(plan.command[0]):
+        return plan
+    command = (files.recorded(plan.command[0]), *plan.command[1:])
+    return msgspec.structs.replace(plan, command=command)
 
 
 def _claim(folder: Path, now: float, name: str) -> Path:

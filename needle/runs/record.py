@@ -106,7 +106,11 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class RunRequest(msgspec.Struct, frozen=True):
-    """`run.json`: what was asked for and planned."""
+    """`run.json`: what was asked for and planned.
+
+    `working_directory` is what relative paths in the settings are relative to; itself, as every path in the
+    record, relative to the run directory. Empty: where the supervisor was started.
+    """
 
     id: str
     name: str
@@ -115,6 +119,7 @@ class RunRequest(msgspec.Struct, frozen=True):
     plan: Plan
     host: str
     created_at: float
+    working_directory: str = ""
     versions: dict[str, str] = {}
     schema: int = SCHEMA_VERSION
 
@@ -186,6 +191,14 @@ class RunFiles:
         self.control = self.directory / "control"
         self.stop_request = self.control / "stop"
         self.checkpoint_request = self.control / "checkpoint"
+
+    def recorded(self, path: Path | str) -> str:
+        """A path as the record holds it: relative to the run directory, so that it names no machine."""
+        return Path(os.path.relpath(path, self.directory)).as_posix()
+
+    def located(self, recorded: str) -> Path:
+        """The file that a recorded path means."""
+        return Path(os.path.normpath(self.directory.absolute() / recorded))
 
 
 def read_request(directory: Path | str) -> RunRequest:

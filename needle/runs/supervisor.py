@@ -28,7 +28,15 @@ from needle.runs.events import Told, parse_events
 from needle.runs.lifecycle import Action, Ask, Finish, Graces, Seen, Signal, Supervised, Tell, next_step
 from needle.runs.listening import Listener
 from needle.runs.liveness import boot_id, host_name, start_time
-from needle.runs.record import ENDED_PHASES, Phase, Plan, RunFiles, RunState, read_request, read_state
+from needle.runs.record import (
+    ENDED_PHASES,
+    Phase,
+    RunFiles,
+    RunRequest,
+    RunState,
+    read_request,
+    read_state,
+)
 from needle.runs.sampling import Sampler, group_members, memory_kills
 from needle.runs.statefile import HEARTBEAT_S, StateFile
 from needle.runs.text import last_meaningful_line
@@ -95,10 +103,10 @@ class Supervisor:
             print(f"needle: {self._files.state} cannot be written; is the disk full?", file=sys.stderr)
             return False
         try:
-            plan = read_request(self._files.directory).plan
+            request = read_request(self._files.directory)
             if self._request():
                 return self._end_unstarted("stopped", "stopped before it started")
-            self._start(plan)
+            self._start(request)
         except NeedleError as error:
             return self._end_unstarted("failed", " ".join(str(error).split()))
         while self._known.state.phase not in ENDED_PHASES:
@@ -110,11 +118,11 @@ class Supervisor:
                 self._complain(f"supervisor: {type(error).__name__}: {error}")
         return True
 
-    def _start(self, plan: Plan) -> None:
-        directory = self._files.directory
-        environment = trainer_environment(os.environ, plan, directory, self._attempt)
-        self._trainer = start_trainer(directory, plan, self._attempt, environment)
-        self._change(pid=self._trainer.pid, pid_started=start_time(self._trainer.pid), total=plan.total_steps)
+    def _start(self, request: RunRequest) -> None:
+        directory, total = self._files.directory, request.plan.total_steps
+        environment = trainer_environment(os.environ, request.plan, directory, self._attempt)
+        self._trainer = start_trainer(directory, request, self._attempt, environment)
+        self._change(pid=self._trainer.pid, pid_started=start_time(self._trainer.pid), total=total)
         self._save()
         self._sampler = Sampler(self._trainer.pid, self._attempt, environment, self._append_sample)
         self._sampler.start()

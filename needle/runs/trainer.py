@@ -12,7 +12,7 @@ from pathlib import Path
 
 from needle.errors import RunError
 from needle.runs.deaths import Exit
-from needle.runs.record import Plan, RunFiles
+from needle.runs.record import Plan, RunFiles, RunRequest
 from needle.runs.writer import ATTEMPT_VARIABLE, BEGAN_VARIABLE, RUN_VARIABLE
 
 
@@ -44,13 +44,18 @@ class Trainer:
             os.killpg(self.pid, number)
 
 
-def start_trainer(directory: Path, plan: Plan, attempt: int, environment: Mapping[str, str]) -> Trainer:
-    """Start the planned command. Raises RunError with what is missing."""
-    command = [part.replace("{run}", str(directory)) for part in plan.command]
+def start_trainer(
+    directory: Path, request: RunRequest, attempt: int, environment: Mapping[str, str]
+) -> Trainer:
+    """Start the planned command where the run was asked for. Raises RunError with what is missing."""
+    files = RunFiles(directory)
+    command = [part.replace("{run}", str(directory)) for part in request.plan.command]
     if not command:
         raise RunError("the plan has no command to start", where="run.json")
+    if os.sep in command[0]:
+        command[0] = str(files.located(command[0]))
     try:
-        with open(RunFiles(directory).log, "ab", buffering=0) as log:
+        with open(files.log, "ab", buffering=0) as log:
             if attempt > 1:
                 log.write(_attempt_line(log.name, attempt))
             process = subprocess.Popen(
@@ -59,6 +64,7 @@ def start_trainer(directory: Path, plan: Plan, attempt: int, environment: Mappin
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=dict(environment),
+                cwd=_working_directory(files, request),
                 process_group=0,
             )
     except (OSError, ValueError) as error:
@@ -80,6 +86,14 @@ def trainer_environment(
     environment[ATTEMPT_VARIABLE] = str(attempt)
     environment[BEGAN_VARIABLE] = repr(time.monotonic())
     return environment
+
+
+def _working_directory(files: RunFiles, request: RunRequest) -> Path | None:
+    """Where the run was asked for, when that is still there; else where this process is."""
+    if not request.working_directory:
+        return None
+    folder = files.located(request.working_directory)
+    return folder if folder.is_dir() else None
 
 
 def _attempt_line(log: str, attempt: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from needle.config import FinetuneSettings
@@ -21,7 +22,7 @@ def adapter_path(settings: FinetuneSettings, files: RunFiles) -> Path:
     """
     if not settings.out:
         return files.artifacts / DEFAULT_NAME
-    path = Path(settings.out).expanduser().absolute()
+    path = Path(os.path.abspath(Path(settings.out).expanduser()))
     if path.suffix not in SUFFIXES:
         raise InputError("an adapter file ends in .safetensors or .pkl", where=settings.out, field="out")
     if is_taken(path, settings, files):
@@ -42,7 +43,7 @@ def write_adapter(
     fallback = files.artifacts / DEFAULT_NAME
     try:
         if is_taken(path, settings, files):
-            raise RunError("appeared during the run and is left alone", where=str(path))
+            raise RunError("appeared during the run and is left alone", where=settings.out)
         path.parent.mkdir(parents=True, exist_ok=True)
         save_adapter(path, adapter)
     except (OSError, RunError) as error:
@@ -50,7 +51,7 @@ def write_adapter(
             raise
         save_adapter(fallback, adapter)
         problem = str(error).splitlines()[0]
-        return fallback, f"{problem}; the adapter is in the run directory: {fallback}"
+        return fallback, f"{problem}; the adapter is in the run directory: {files.recorded(fallback)}"
     return path, ""
 
 
@@ -58,12 +59,12 @@ def is_taken(path: Path, settings: FinetuneSettings, files: RunFiles) -> bool:
     """Whether a file is there that this run has no right to replace; the run directory is its own."""
     if not settings.out or settings.overwrite or not path.exists():
         return False
-    return str(path) not in _own_artifacts(files)
+    return path not in _own_artifacts(files)
 
 
-def _own_artifacts(files: RunFiles) -> set[str]:
+def _own_artifacts(files: RunFiles) -> set[Path]:
     try:
         events, _ = parse_events(files.events.read_bytes())
     except OSError:
         return set()
-    return {str(event.get("path")) for event in events if event["kind"] == "artifact"}
+    return {files.located(str(event.get("path"))) for event in events if event["kind"] == "artifact"}

@@ -112,11 +112,12 @@ class Recorder:
         )
 
     def checkpoint(self, step: int, directory: Path) -> None:
-        self.writer.event("checkpoint", step=step, path=str(directory))
+        self.writer.event("checkpoint", step=step, path=self.writer.files.recorded(directory))
 
     def artifact(self, path: Path) -> None:
-        self.writer.event("artifact", path=str(path))
-        say(f"adapter: {path}")
+        recorded = self.writer.files.recorded(path)
+        self.writer.event("artifact", path=recorded)
+        say(f"adapter: {recorded}")
 
 
 def nonfinite_words(step: int, metrics: StepMetrics, lines: list[int], *, saved: bool) -> str:

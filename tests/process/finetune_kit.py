@@ -109,7 +109,7 @@ def the_end(directory: Path, attempt: int = 1) -> Event:
 
 def artifact_of(directory: Path) -> str:
     """The adapter it wrote last."""
-    return str(events(directory, "artifact")[-1]["path"])
+    return str(RunFiles(directory).located(str(events(directory, "artifact")[-1]["path"])))
 
 
 def log(directory: Path) -> str:

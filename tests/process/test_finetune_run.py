@@ -83,7 +83,8 @@ def test_each_epoch_is_evaluated_and_saved(finished: Path) -> None:
 
 def test_the_adapter_is_the_published_one_and_knows_where_it_came_from(finished: Path) -> None:
     (artifact,) = events(finished, "artifact")
-    adapter = load_adapter(str(artifact["path"]))
+    assert artifact["path"] == "artifacts/adapter.safetensors"
+    adapter = load_adapter(artifact_of(finished))
     assert (adapter.rank, adapter.scale, adapter.seed) == (4, 2.0, 0)
     published = load_adapter(GOLDEN / "adapter_none.pkl")
     for path, pair in published.lora.items():

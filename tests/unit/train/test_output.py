@@ -47,7 +47,7 @@ def test_what_an_earlier_attempt_of_this_run_wrote_is_its_own_to_replace(
 ) -> None:
     out = tmp_path / "mine.safetensors"
     out.write_text("from attempt 1")
-    RunWriter(files.directory).event("artifact", path=str(out))
+    RunWriter(files.directory).event("artifact", path=files.recorded(out))
     assert not is_taken(out, FinetuneSettings(out=str(out)), files)
 
 
@@ -73,7 +73,7 @@ def test_a_file_that_appeared_during_the_run_is_left_alone_and_the_result_is_not
     assert out.read_text() == "somebody's"
     assert load_adapter(path).rank == 1
     assert why.startswith(f"{out}: appeared during the run")
-    assert str(path) in why
+    assert files.recorded(path) in why
 
 
 def test_a_place_that_cannot_be_written_any_more_does_not_cost_the_training(
