@@ -61,7 +61,7 @@ def _use_of(directory: Path) -> LiveUse | None:
     return LiveUse(
         platform=request.plan.backend.choice,
         run=request.id,
-        python=request.plan.command[0] if request.plan.command else "",
+        python=next(iter(RunFiles(directory).command_of(request.plan)), ""),
         pid=state.pid if state else 0,
         device=str(told.get("device") or ""),
         device_count=_count(told.get("devices")),

@@ -27,7 +27,7 @@ _ROW_STEP = 64
 _LORA_TARGETS = 5
 _ADAPTER_COPIES = 4
 _RECOMPUTED_ACTIVATIONS, _KEPT_ACTIVATIONS = 14, 62
-"""Numbers a token keeps in each layer, in units of d_model: measured on the sample with and without recomputing."""
+"""Numbers a token keeps in a layer, in units of d_model; measured on the sample, recomputing and not."""
 
 
 def make_plan(

@@ -200,6 +200,13 @@ class RunFiles:
         """The file that a recorded path means."""
         return Path(os.path.normpath(self.directory.absolute() / recorded))
 
+    def command_of(self, plan: Plan) -> list[str]:
+        """The plan's command as it is started: its program located, `{run}` replaced."""
+        command = [part.replace("{run}", str(self.directory)) for part in plan.command]
+        if command and os.sep in command[0]:
+            command[0] = str(self.located(command[0]))
+        return command
+
 
 def read_request(directory: Path | str) -> RunRequest:
     """The request of a run. Raises InputError when there is none or it cannot be read."""

@@ -49,11 +49,9 @@ def start_trainer(
 ) -> Trainer:
     """Start the planned command where the run was asked for. Raises RunError with what is missing."""
     files = RunFiles(directory)
-    command = [part.replace("{run}", str(directory)) for part in request.plan.command]
+    command = files.command_of(request.plan)
     if not command:
         raise RunError("the plan has no command to start", where="run.json")
-    if os.sep in command[0]:
-        command[0] = str(files.located(command[0]))
     try:
         with open(files.log, "ab", buffering=0) as log:
             if attempt > 1:
