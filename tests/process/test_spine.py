@@ -168,26 +168,44 @@ def test_a_bad_data_file_is_told_at_its_field(cockpit, tmp_path, wait_for, kind)
     assert not run_directories(tmp_path)
 
 
-def test_the_command_line_trains_to_the_end_and_its_adapter_is_where_it_said(tmp_path):
+@pytest.fixture
+def small_data(tmp_path) -> Path:
+    """Sixty of the sample's examples, in a file of one's own."""
     lines = (sample_directory() / "train.jsonl").read_text().splitlines(keepends=True)
-    (tmp_path / "small.jsonl").write_text("".join(lines[:60]))
+    path = tmp_path / "small.jsonl"
+    path.write_text("".join(lines[:60]))
+    return path
+
+
+def test_the_command_line_trains_to_the_end_and_its_record_names_no_machine(tmp_path, small_data):
     done = needle(
-        *("finetune", "--sample", "--epochs", "1", "--out", "adapter.safetensors", "--json"),
+        *("finetune", small_data.name, "--epochs", "1", "--out", "adapter.safetensors", "--json"),
         directory=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
-    assert summary["phase"] == "finished"
+    assert (summary["phase"], summary["artifacts"]) == ("finished", ["adapter.safetensors"])
     assert (tmp_path / "adapter.safetensors").stat().st_size > 10_000
+    (directory,) = run_directories(tmp_path)
+    for name in ("run.json", "state.json", "events.jsonl", "log.txt"):
+        assert str(tmp_path) not in (directory / name).read_text(), name
 
 
-def test_a_detached_run_can_be_stopped_by_name(tmp_path, wait_for):
-    started = needle("finetune", "--sample", "--detach", directory=tmp_path)
+def test_a_detached_run_is_stopped_by_name_and_resumed_from_another_folder(tmp_path, small_data, wait_for):
+    started = needle("finetune", small_data.name, "--epochs", "50", "--detach", directory=tmp_path)
     name = started.stdout.strip()
     directory = tmp_path / "runs" / name
     wait_for(lambda: points(directory) >= 1, "the first point", 90)
     assert needle("runs", "stop", name, directory=tmp_path).returncode == 0
     wait_for(lambda: open_run(directory).status().phase == "stopped", "stopped")
+    before = points(directory)
+    (tmp_path / "elsewhere").mkdir()
+    resumed = needle("runs", "resume", str(directory), directory=tmp_path / "elsewhere")
+    assert resumed.returncode == 0, resumed.stderr
+    wait_for(lambda: points(directory) > before, "a further point", 90)
+    assert [event["step"] for event in open_run(directory).events if event["kind"] == "resumed"] == [before]
+    needle("runs", "stop", str(directory), "--now", directory=tmp_path)
+    wait_for(lambda: open_run(directory).status().ended, "the end")
 
 
 def needle(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
