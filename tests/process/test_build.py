@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from needle.cli import run
+from needle.data.base import inspect_base
+from needle.data.sample import sample_base
 from needle.model.adapters import AdapterFile, load_adapter, save_adapter
 from needle.model.archive_reading import read_archive
 from needle.model.checkpoints import load_checkpoint, save_checkpoint
@@ -93,8 +95,9 @@ def test_a_map_gives_each_part_its_bits(golden, base, tmp_path):
 
 def test_what_a_run_on_the_embedded_sample_left_can_be_built(tmp_path, capsys):
     kernel = "stack/layers/block/self_attn/q_proj/kernel"
+    layers = inspect_base(sample_base()).num_layers
     random = np.random.default_rng(0)
-    a, b = (random.standard_normal(shape).astype("f4") for shape in ((8, 128, 2), (8, 2, 128)))
+    a, b = (random.standard_normal(shape).astype("f4") for shape in ((layers, 128, 2), (layers, 2, 128)))
     adapter, out = tmp_path / "adapter.safetensors", tmp_path / "sample.cact"
     save_adapter(adapter, AdapterFile({kernel: {"A": a, "B": b}}, 1.0, "sample", rank=2, seed=0, qat_bits=2))
 
