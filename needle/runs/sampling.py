@@ -100,7 +100,7 @@ class Family:
         now = time.monotonic()
         if now - self._looked_at >= _FAMILY_EVERY_S:
             self._looked_at = now
-            self._members = [self._root, *self._root.children(recursive=True)]
+            self._members = [self._root, *self._children()]
         resident, before, self._cpu_s = 0, self._cpu_s, {}
         for member in self._members:
             try:
@@ -112,6 +112,13 @@ class Family:
         used_s = sum(spent - before.get(pid, spent) for pid, spent in self._cpu_s.items())
         elapsed_s, self._measured_at = max(1e-3, now - self._measured_at), now
         return resident, 100 * max(0.0, used_s) / elapsed_s
+
+    def _children(self) -> list[psutil.Process]:
+        """What the root started; nothing when it has just ended."""
+        try:
+            return list(self._root.children(recursive=True))
+        except psutil.NoSuchProcess:
+            return []
 
 
 def memory_kills() -> int | None:
