@@ -1,7 +1,7 @@
 """Every test has its own home for caches, the index of runs, and runs; none sees the person's own."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,22 +9,38 @@ import pytest
 GOLDEN = Path(__file__).parent / "golden"
 
 
+FOREIGN = (
+    "NEEDLE_RUNS",
+    "NEEDLE_RUN",
+    "NEEDLE_ATTEMPT",
+    "NEEDLE_GLYPHS",
+    "JAX_PLATFORMS",
+    "JAX_PLATFORM_NAME",
+)
+HOMES = ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What fixtures that outlive one test write stays away from the person's home too."""
+    with pytest.MonkeyPatch.context() as patch:
+        move_home(patch, tmp_path_factory.mktemp("shared-home"))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Folders of this test only, for everything that would otherwise be written to the person's home."""
     home = tmp_path_factory.mktemp("home")
-    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.setenv(name, str(home / name.lower()))
-    for name in (
-        "NEEDLE_RUNS",
-        "NEEDLE_RUN",
-        "NEEDLE_ATTEMPT",
-        "NEEDLE_GLYPHS",
-        "JAX_PLATFORMS",
-        "JAX_PLATFORM_NAME",
-    ):
-        monkeypatch.delenv(name, raising=False)
+    move_home(monkeypatch, home)
     return home
+
+
+def move_home(patch: pytest.MonkeyPatch, home: Path) -> None:
+    for name in HOMES:
+        patch.setenv(name, str(home / name.lower()))
+    for name in FOREIGN:
+        patch.delenv(name, raising=False)
 
 
 @pytest.fixture
