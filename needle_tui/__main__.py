@@ -37,7 +37,7 @@ def _require_terminal() -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(
             "needs a terminal, and this is not one",
-            remedy="headless: needle finetune sample; from a script: needle runs list --json",
+            remedy="headless: needle finetune --sample; from a script: needle runs list --json",
         )
 
 

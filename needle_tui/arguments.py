@@ -14,7 +14,7 @@ from needle_tui.options import Options
 COMMANDS = ("watch", "devices")
 _EPILOG = """\
 Runs live in DIR, else in $NEEDLE_RUNS, else in ./runs. They go on when the cockpit closes.
-Without a terminal, use: needle finetune sample
+Without a terminal, use: needle finetune --sample
 """
 
 

@@ -70,7 +70,7 @@ def _list(runs_directory: Path, *, as_json: bool) -> int:
     if as_json:
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(summaries), indent=2) + b"\n")
     elif not summaries:
-        print(f"no runs in {runs_directory}; start one with: needle finetune sample", file=sys.stderr)
+        print(f"no runs in {runs_directory}; start one with: needle finetune --sample", file=sys.stderr)
     else:
         print("\n".join(_row(summary) for summary in summaries))
     return 0

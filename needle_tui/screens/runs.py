@@ -33,7 +33,7 @@ from needle_tui.widgets.top_bar import TopBar
 NO_RUNS = (
     "No runs yet.",
     "1 opens Launch; there ^s starts one on the embedded sample.",
-    "From a shell: needle finetune sample --detach",
+    "From a shell: needle finetune --sample --detach",
 )
 NO_MATCH = ("No run matches the filter.", "Esc shows all. Words, or state=failed, loss<0.5, device=cuda.")
 
