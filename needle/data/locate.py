@@ -9,6 +9,7 @@ from needle.data.sample import sample_base, sample_directory
 from needle.errors import InputError
 
 SAMPLE = "sample"
+ADAPTER_SUFFIXES = (".safetensors", ".pkl")
 BASE_NAMES = ("needle2.safetensors", "needle2.pkl")
 
 

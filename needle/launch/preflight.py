@@ -18,7 +18,7 @@ from needle.config import FinetuneSettings, check, parse_value
 from needle.config import fields_of as settings_of
 from needle.data.base import BaseFacts, inspect_base
 from needle.data.examples import ExampleFile, LineProblem, read_examples, render
-from needle.data.locate import locate_base, locate_data, locate_tokenizer
+from needle.data.locate import ADAPTER_SUFFIXES, locate_base, locate_data, locate_tokenizer
 from needle.data.selection import check_vocabulary, select_examples
 from needle.data.tokenizer import TokenizedExample, Tokenizer, tokenize
 from needle.errors import InputError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-ADAPTER_SUFFIXES = (".safetensors", ".pkl")
 _COUNTED_EXAMPLES = 20_000
 _CHARACTERS_PER_TOKEN = 3.5
 _MARKUP_TOKENS = 12

@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 from needle.config import FinetuneSettings
+from needle.data.locate import ADAPTER_SUFFIXES
 from needle.errors import InputError, RunError
 from needle.model.adapters import AdapterFile, save_adapter
 from needle.runs.events import parse_events
 from needle.runs.record import RunFiles
 
 DEFAULT_NAME = "adapter.safetensors"
-SUFFIXES = (".safetensors", ".pkl")
 
 
 def adapter_path(settings: FinetuneSettings, files: RunFiles) -> Path:
@@ -23,7 +23,7 @@ def adapter_path(settings: FinetuneSettings, files: RunFiles) -> Path:
     if not settings.out:
         return files.artifacts / DEFAULT_NAME
     path = Path(os.path.abspath(Path(settings.out).expanduser()))
-    if path.suffix not in SUFFIXES:
+    if path.suffix not in ADAPTER_SUFFIXES:
         raise InputError("an adapter file ends in .safetensors or .pkl", where=settings.out, field="out")
     if is_taken(path, settings, files):
         raise InputError(

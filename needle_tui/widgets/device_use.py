@@ -9,31 +9,24 @@ from textual.content import Content
 from needle.runs.record import DeviceSample, SystemSample
 from needle.units import bytes_text
 from needle_tui.text import column, fit, inert
-from needle_tui.widgets.lines import Lines
 from needle_tui.widgets.memory_bar import memory_bar, of_text
+from needle_tui.widgets.moment_lines import MomentLines
 
 if TYPE_CHECKING:
-    from needle_tui.moment import Moment
+    pass
 
 _NAME = 9
 
 
-class DeviceUse(Lines):
+class DeviceUse(MomentLines):
     """A line for each device, one for host memory, one for the trainer itself."""
 
     def __init__(self) -> None:
-        super().__init__(id="device-use", classes="panel")
-        self.border_title = "Device"
-        self._moment: Moment | None = None
-
-    def show(self, moment: Moment | None) -> None:
-        """A newer moment."""
-        self._moment = moment
-        self.update_lines()
+        super().__init__(id="device-use", title="Device", classes="panel")
 
     def lines(self, width: int) -> list[Content]:
         """Devices first, then host and process."""
-        moment = self._moment
+        moment = self.moment
         if moment is None or moment.sample is None:
             return [Content.assemble(("  no sample yet", "$muted"))]
         sample = moment.sample

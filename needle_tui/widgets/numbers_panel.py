@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from needle.units import number_text
-from needle_tui.widgets.lines import Lines
+from needle_tui.widgets.moment_lines import MomentLines
 
 if TYPE_CHECKING:
-    from needle_tui.moment import Extreme, Moment
+    from needle_tui.moment import Extreme
 
 _NAME = 7
 _VALUE = 8
@@ -18,22 +18,15 @@ _PART_ROLES = {"data": "$warning", "transfer": "$secondary", "compute": "$accent
 _PART_FILL = {"data": "▒", "transfer": "░", "compute": "█"}
 
 
-class NumbersPanel(Lines):
+class NumbersPanel(MomentLines):
     """Right-aligned numbers with their units, in columns that never move."""
 
     def __init__(self) -> None:
-        super().__init__(id="numbers", classes="panel")
-        self.border_title = "Now"
-        self._moment: Moment | None = None
-
-    def show(self, moment: Moment | None) -> None:
-        """A newer moment."""
-        self._moment = moment
-        self.update_lines()
+        super().__init__(id="numbers", title="Now", classes="panel")
 
     def lines(self, width: int) -> list[Content]:
         """Losses, step time, its split, tokens."""
-        moment = self._moment
+        moment = self.moment
         if moment is None:
             return []
         steps = moment.steps

@@ -10,7 +10,7 @@ from needle.units import duration_text
 from needle_tui.marks import marks
 from needle_tui.phases import look_of, phase_text
 from needle_tui.text import fit, indented, inert, wrapped
-from needle_tui.widgets.lines import Lines
+from needle_tui.widgets.moment_lines import MomentLines
 
 if TYPE_CHECKING:
     from needle_tui.moment import Moment
@@ -18,21 +18,15 @@ if TYPE_CHECKING:
 _REASON_LINES = 2
 
 
-class RunHeader(Lines):
+class RunHeader(MomentLines):
     """Where the eye lands first."""
 
     def __init__(self) -> None:
         super().__init__(id="run-header")
-        self._moment: Moment | None = None
-
-    def show(self, moment: Moment | None) -> None:
-        """A newer moment, or None when no run is open."""
-        self._moment = moment
-        self.update_lines()
 
     def lines(self, width: int) -> list[Content]:
         """State and numbers, the bar, and the reason."""
-        moment = self._moment
+        moment = self.moment
         if moment is None:
             return []
         return [
