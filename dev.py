@@ -7,8 +7,11 @@
 Without a terminal `cockpit` runs the same sample training in plain lines.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -40,12 +43,21 @@ def install(extra: str) -> None:
         return
     if not PYTHON.exists():
         print("making .venv …", file=sys.stderr, flush=True)
-        venv.create(ENVIRONMENT, with_pip=True)
+        make_environment()
     print(f"installing needle-tui[{extra}] …", file=sys.stderr, flush=True)
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if subprocess.run([*pip, "--editable", f"{ROOT}[{extra}]"]).returncode:
         sys.exit("dev.py: the installation failed; pip's words are above")
     stamp.write_text(wanted)
+
+
+def make_environment() -> None:
+    """Make .venv; where Python came without what that takes, leave nothing half made."""
+    try:
+        venv.create(ENVIRONMENT, with_pip=True)
+    except (subprocess.CalledProcessError, OSError) as error:
+        shutil.rmtree(ENVIRONMENT, ignore_errors=True)
+        sys.exit(f"dev.py: .venv cannot be made: {error}\n  on Debian and Ubuntu: apt install python3-venv")
 
 
 def cockpit(arguments: list[str]) -> int:

@@ -110,7 +110,7 @@ def _add_runs(commands: Commands[Parser]) -> None:
     ):
         parser = _command(verbs, verb, help_text, "runs", verb=verb)
         parser.add_argument("run", metavar="RUN", help="its id, the beginning of it, its path, or 'latest'")
-        _add_common(parser)
+        _add_common(parser, reports=verb in ("show", "watch"))
         if verb == "stop":
             parser.add_argument(
                 "--now", action="store_true", help="do not wait for the step: TERM, then KILL"
@@ -123,8 +123,9 @@ def _command(commands: Commands[Parser], name: str, help_text: str, module: str,
     return parser
 
 
-def _add_common(parser: argparse.ArgumentParser, *, runs: bool = True) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+def _add_common(parser: argparse.ArgumentParser, *, runs: bool = True, reports: bool = True) -> None:
+    if reports:
+        parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     if runs:
         parser.add_argument(
             "--runs", metavar="DIR", help="where runs live (default: NEEDLE_RUNS, else ./runs)"

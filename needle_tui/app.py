@@ -131,7 +131,17 @@ class NeedleApp(App[int]):
         cast("MonitorScreen", self.screen).open_run(directory)
 
     async def edit_settings(self, task: str, values: dict[str, Value]) -> None:
-        """Put a run's settings into Launch's form."""
+        """Put a run's settings into Launch's form, where this version knows its task and settings."""
+        from needle.config import from_json
+        from needle.errors import InputError
+
+        try:
+            from_json(task, values)
+        except InputError as error:
+            self.notify(
+                str(error), title="These settings cannot be edited here", severity="warning", markup=False
+            )
+            return
         await self.action_open_screen("launch")
         await cast("LaunchScreen", self.screen).load_settings(task, values)
 

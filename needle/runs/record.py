@@ -194,11 +194,11 @@ class RunFiles:
 
     def recorded(self, path: Path | str) -> str:
         """A path as the record holds it: relative to the run directory, so that it names no machine."""
-        return Path(os.path.relpath(path, self.directory)).as_posix()
+        return Path(os.path.relpath(path, self.directory.resolve())).as_posix()
 
     def located(self, recorded: str) -> Path:
         """The file that a recorded path means."""
-        return Path(os.path.normpath(self.directory.absolute() / recorded))
+        return Path(os.path.normpath(self.directory.resolve() / recorded))
 
     def command_of(self, plan: Plan) -> list[str]:
         """The plan's command as it is started: its program located, `{run}` replaced."""

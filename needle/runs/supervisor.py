@@ -124,8 +124,13 @@ class Supervisor:
         self._trainer = start_trainer(directory, request, self._attempt, environment)
         self._change(pid=self._trainer.pid, pid_started=start_time(self._trainer.pid), total=total)
         self._save()
-        self._sampler = Sampler(self._trainer.pid, self._attempt, environment, self._append_sample)
-        self._sampler.start()
+        try:
+            self._sampler = Sampler(self._trainer.pid, self._attempt, environment, self._append_sample)
+            self._sampler.start()
+        except Exception as error:
+            # A run without samples of the machine is still a run.
+            self._sampler = None
+            self._complain(f"the machine is not sampled: {type(error).__name__}: {error}")
 
     def _wait(self) -> None:
         """Until a signal arrives or the tick is over."""
@@ -158,8 +163,10 @@ class Supervisor:
     def _do(self, action: Action) -> None:
         match action:
             case Ask():
-                if not self._request():
-                    self._files.stop_request.write_bytes(_REQUEST)
+                # On a full disk the trainer is not asked, but the signals that follow still reach it.
+                with contextlib.suppress(OSError):
+                    if not self._request():
+                        self._files.stop_request.write_bytes(_REQUEST)
             case Signal(number) if self._trainer:
                 self._trainer.signal(number)
             case Tell(stage, message):

@@ -17,15 +17,21 @@ from needle.runs.writer import ATTEMPT_VARIABLE, BEGAN_VARIABLE, RUN_VARIABLE
 
 
 class Trainer:
-    """A started trainer. `reap` tells once that it ended; then `peak_bytes` is the most it held."""
+    """A started trainer. Once `reap` tells that it ended, `peak_bytes` is the most it held."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.pid = process.pid
         self.peak_bytes = 0
         self._process = process
+        self._exit: Exit | None = None
 
     def reap(self) -> Exit | None:
-        """How it ended; None while it runs."""
+        """How it ended, said again when asked again; None while it runs."""
+        if self._exit is None:
+            self._exit = self._reaped()
+        return self._exit
+
+    def _reaped(self) -> Exit | None:
         try:
             pid, status, usage = os.wait4(self.pid, os.WNOHANG)
         except ChildProcessError:

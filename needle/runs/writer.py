@@ -46,7 +46,8 @@ class RunWriter:
         """Append one metrics line. Anything `float()` takes is a value; None is left out."""
         line: dict[str, object] = {"step": int(step), "time": self.time, "attempt": self.attempt}
         for name, value in metrics.items():
-            if value is not None:
+            # The line's own fields are what readers order points by: no metric may take their name.
+            if value is not None and name not in line:
                 line[name] = value if type(value) is int else json_number(float(value))
         self._metrics.append(self._encode(line))
 

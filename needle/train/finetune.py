@@ -83,7 +83,7 @@ def _open_session(request: RunRequest, writer: RunWriter, signals: StopSignal) -
     backend = check_backend(request.plan.backend.choice)
     recorder = Recorder(writer)
     recorder.backend(backend, request.plan)
-    out = adapter_path(settings, writer.files)
+    out = adapter_path(settings, writer.files, writer.attempt)
     inputs = read_inputs(settings)
     recorder.data(inputs)
     return Session(

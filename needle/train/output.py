@@ -15,17 +15,18 @@ from needle.runs.record import RunFiles
 DEFAULT_NAME = "adapter.safetensors"
 
 
-def adapter_path(settings: FinetuneSettings, files: RunFiles) -> Path:
+def adapter_path(settings: FinetuneSettings, files: RunFiles, attempt: int = 1) -> Path:
     """The file that `out` names, else one in the run directory. Raises InputError when it is taken.
 
-    A file that an earlier attempt of this run wrote is its own to replace.
+    A file that an earlier attempt of this run wrote is its own to replace. A resumed run cannot choose
+    another name, so it goes on: `write_adapter` finds a place for its result.
     """
     if not settings.out:
         return files.artifacts / DEFAULT_NAME
     path = Path(os.path.abspath(Path(settings.out).expanduser()))
     if path.suffix not in ADAPTER_SUFFIXES:
         raise InputError("an adapter file ends in .safetensors or .pkl", where=settings.out, field="out")
-    if is_taken(path, settings, files):
+    if attempt == 1 and is_taken(path, settings, files):
         raise InputError(
             "already exists", where=settings.out, remedy="choose another --out, or --overwrite", field="out"
         )

@@ -145,7 +145,11 @@ class RunsScreen(NeedleScreen):
         row = self.table.current
         if row is None:
             return
-        request = read_request(row.directory)
+        try:
+            request = read_request(row.directory)
+        except NeedleError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
         self.run_worker(self.cockpit.edit_settings(request.task, dict(request.settings)))
 
     def action_remove(self) -> None:

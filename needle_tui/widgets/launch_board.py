@@ -195,7 +195,8 @@ class LaunchBoard(Horizontal):
         if self.outcome.plan is None:
             self.help_line.show(f"No plan yet: {self.outcome.missing}", role="$warning")
         else:
-            self.app.push_screen(ReasonsScreen(decisions_of(self.outcome.plan), self.outcome.plan))
+            plan = self.outcome.plan
+            self.app.push_screen(ReasonsScreen((*decisions_of(plan), *where_of(plan)), plan))
 
     def begin(self) -> None:
         """Start the run, or say what is missing; asked a second time, it waits for no probe."""
@@ -252,6 +253,12 @@ def start(settings: FinetuneSettings, plan: Plan, runs_directory: Path) -> Messa
         return RunStarted(start_run("finetune", settings, plan, runs_directory))
     except (NeedleError, OSError) as error:
         return ActionFailed(str(error))
+
+
+def where_of(plan: Plan) -> tuple[tuple[str, Decision], ...]:
+    """Why this interpreter and these devices, where the plan says."""
+    found = (("Python", plan.python), ("Devices", plan.devices))
+    return tuple((name, decision) for name, decision in found if decision is not None)
 
 
 def decisions_of(plan: Plan) -> tuple[tuple[str, Decision], ...]:

@@ -125,7 +125,7 @@ BROKEN = {
     "missing": (None, "no such file"),
     "empty": (b"", "empty"),
     "not json": (b"hello\nworld\n", "line 1"),
-    "binary": (bytes(range(256)), ""),
+    "binary": (bytes(range(256)), "not JSON"),
 }
 
 

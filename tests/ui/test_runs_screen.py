@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -157,3 +158,16 @@ async def test_a_run_that_ends_while_another_screen_is_open_is_told(
         app.look_at_runs()
         await until(pilot, lambda: "the disk is full" in screen_text(app), "the notice")
         assert "alive: failed" in screen_text(app)
+
+
+async def test_a_run_of_another_program_cannot_be_edited_and_says_so(
+    cockpit: Callable[..., NeedleApp], runs_directory: Path, until: Until
+) -> None:
+    directory = record_run(runs_directory, "foreign")
+    request = json.loads((directory / "run.json").read_text())
+    (directory / "run.json").write_text(json.dumps({**request, "task": "somebody-elses"}))
+    app = cockpit("runs")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "foreign" in screen_text(app), "the run")
+        await pilot.press("e")
+        await until(pilot, lambda: "unknown task" in screen_text(app), "the reason")

@@ -138,6 +138,8 @@ def test_nothing_is_sent_while_nothing_changes(runs_directory: Path) -> None:
     with cockpit("--runs", str(runs_directory), "watch") as terminal:
         terminal.until(b"tools")
         assert terminal.quiet(for_s=4.0)
+        terminal.send(b"q")
+        assert terminal.status() == 0
 
 
 @pytest.mark.parametrize(("connection", "kitty"), [("", True), ("10.0.0.1 22 10.0.0.2 22", False)])

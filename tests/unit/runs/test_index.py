@@ -176,3 +176,12 @@ def test_the_list_of_folders_forgets_what_is_gone_when_it_grows_long(
     index.shutil.rmtree(tmp_path / "a")
     runs.append(make_run(folder="d"))
     assert set(find_runs(tmp_path / "none")) == set(runs[1:])
+
+
+def test_a_record_means_the_same_files_through_a_symbolic_link(tmp_path):
+    scratch, linked, program = tmp_path / "scratch" / "deep", tmp_path / "runs", tmp_path / "python"
+    scratch.mkdir(parents=True)
+    linked.symlink_to(scratch)
+    through_link, direct = RunFiles(linked / "run"), RunFiles(scratch / "run")
+    for files in (through_link, direct):
+        assert files.located(through_link.recorded(program)) == program
