@@ -167,7 +167,7 @@ async def test_a_run_of_another_program_cannot_be_edited_and_says_so(
     request = json.loads((directory / "run.json").read_text())
     (directory / "run.json").write_text(json.dumps({**request, "task": "somebody-elses"}))
     app = cockpit("runs")
-    async with app.run_test(size=(120, 36)) as pilot:
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
         await until(pilot, lambda: "foreign" in screen_text(app), "the run")
         await pilot.press("e")
         await until(pilot, lambda: "unknown task" in screen_text(app), "the reason")
