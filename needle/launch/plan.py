@@ -133,7 +133,7 @@ def _memory_bill(
     kept = _RECOMPUTED_ACTIVATIONS if platform == "cpu" else _KEPT_ACTIVATIONS
     activations = tokens * base.num_layers * base.d_model * kept * number_bytes
     parts = [
-        MemoryPart("weights", base.parameter_count * number_bytes),
+        MemoryPart("weights", base.parameter_count * 4),
         MemoryPart("adapter and optimiser", adapter * 4 * _ADAPTER_COPIES),
         MemoryPart("step", activations),
         MemoryPart("data set", _dataset_bytes(facts) if placement.choice == "device" else 0),
