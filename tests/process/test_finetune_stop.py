@@ -169,8 +169,9 @@ def test_an_adapter_that_exists_is_never_overwritten_unasked(tmp_path: Path) -> 
     directory = make_run(tmp_path, out=str(out))
     assert train(directory) == 2
     assert "already exists" in str(the_end(directory)["reason"])
-    assert train(directory, attempt=2) == 2
+    assert train(directory, attempt=2) == 0, "a resumed run cannot choose another name, so it goes on"
     assert out.read_text() == "precious"
+    assert artifact_of(directory) == str(directory / "artifacts" / "adapter.safetensors")
 
 
 def test_a_data_file_that_vanished_is_told_in_words(tmp_path: Path) -> None:
