@@ -38,6 +38,14 @@ class FactsFound(Message):
         self.facts = facts
 
 
+class CommandPasted(Message):
+    """A command line of `needle` was pasted into a setting."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
 class RunStarted(Message):
     """A run was started, or resumed, and has a supervisor."""
 

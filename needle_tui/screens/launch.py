@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from needle.config import FinetuneSettings, Value, from_json
+from needle.errors import InputError
+from needle_tui.messages import CommandPasted
 from needle_tui.screens.base import NeedleScreen
 from needle_tui.theme import style_sheet
 from needle_tui.widgets.form_picture import FormPicture
@@ -69,6 +72,33 @@ class LaunchScreen(NeedleScreen):
         self._values = settings_to_start_again(task, values)
         if self._board is not None:
             self._board.load(self._values)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A command line pasted anywhere fills the form."""
+        event.stop()
+        self._take_command(event.text)
+
+    def on_command_pasted(self, message: CommandPasted) -> None:
+        """A command line pasted into one setting fills them all."""
+        self._take_command(message.text)
+
+    def _take_command(self, text: str) -> None:
+        from needle_tui.pasted import settings_of_command
+
+        try:
+            pasted = settings_of_command(text)
+        except InputError as error:
+            self.query_one(HelpLine).show(str(error).replace("\n  ", "; "), role="$warning")
+            return
+        if pasted.task != "finetune":
+            self.query_one(HelpLine).show(
+                f"This form does not start `needle {pasted.task}`.", role="$warning"
+            )
+            return
+        self._values = pasted.values
+        if self._board is not None:
+            self._board.load(self._values)
+        self.query_one(HelpLine).show("The form says what the pasted command said.")
 
     def action_start(self) -> None:
         """Start the run, or say what is missing; a key pressed before the form is there is not lost."""

@@ -18,6 +18,7 @@ from textual.widgets import Input
 from needle.config import Field
 from needle_tui.form_layout import LABEL_WIDTH
 from needle_tui.marks import marks
+from needle_tui.messages import CommandPasted
 from needle_tui.text import fit, inert, wrapped
 from needle_tui.widgets.form_picture import choice_text
 from needle_tui.widgets.path_suggester import PathSuggester
@@ -118,6 +119,15 @@ class ValueInput(Input):
     def __init__(self, value: str, suggester: Suggester | None = None) -> None:
         super().__init__(value, compact=True, select_on_focus=False, suggester=suggester)
         self.cursor_blink = False
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A pasted command line is for the whole form; other text is typed here."""
+        from needle_tui.pasted import looks_like_a_command
+
+        if looks_like_a_command(event.text):
+            event.prevent_default()
+            event.stop()
+            self.post_message(CommandPasted(event.text))
 
 
 class TextField(FormField):
