@@ -32,6 +32,7 @@ class LaunchScreen(NeedleScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s,f5", "start", "Start", priority=True),
         Binding("ctrl+y", "copy_command", "Copy command", priority=True),
+        Binding("ctrl+o", "browse", "Browse", priority=True),
         Binding("ctrl+t", "toggle_advanced", "All settings", priority=True),
         Binding("f3", "reasons", "Reasons"),
         Binding("f6", "app.probe", "Probe devices"),
@@ -110,6 +111,11 @@ class LaunchScreen(NeedleScreen):
         """Put the command line on the clipboard."""
         if self._board is not None:
             self._board.copy_command()
+
+    def action_browse(self) -> None:
+        """Choose a file for the setting that has the focus, else for the data."""
+        if self._board is not None:
+            self._board.browse()
 
     def action_toggle_advanced(self) -> None:
         """Show or hide the settings that most runs leave alone."""

@@ -180,6 +180,20 @@ class LaunchBoard(Horizontal):
             "Copied, where the terminal allows it: " + shlex.join(self.outcome.plan.command_line)
         )
 
+    def browse(self) -> None:
+        """Choose a file for the focused setting where it takes one, else for the data."""
+        from needle_tui.screens.browse import BrowseScreen
+
+        focused = self.screen.focused
+        fields = [one for one in focused.ancestors_with_self if isinstance(one, FormField)] if focused else []
+        field = next((one for one in fields if one.field.kind == "path"), self.form.field_widget("data"))
+
+        def take(path: str | None) -> None:
+            if path:
+                field.set_value(path)
+
+        self.app.push_screen(BrowseScreen(field.field.name, field.field.label, field.value), take)
+
     def make_it_fit(self) -> None:
         """Apply the first change that would make the run fit."""
         if not self.outcome.remedies:
