@@ -57,6 +57,7 @@ class NeedleApp(App[int]):
         Binding("3", "open_screen('runs')", "Runs", show=False),
         Binding("4", "open_screen('devices')", "Devices", show=False),
         Binding("f1,question_mark", "help", "Keys", show=False),
+        Binding("ctrl+g,f2", "jump", "Jump to a part of the screen", show=False, priority=True),
         Binding("q", "quit", "Quit", show=False),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False),
     ]
@@ -266,6 +267,22 @@ class NeedleApp(App[int]):
 
         if not isinstance(self.screen, HelpScreen):
             await self.push_screen(HelpScreen(self.screen.active_bindings))
+
+    async def action_jump(self) -> None:
+        """Put a letter on every part of the screen that takes keys; the one pressed gets the focus."""
+        from textual.widget import Widget
+
+        from needle_tui.screens.jump import JumpScreen, targets_on
+
+        screen = self.screen
+        targets = targets_on(screen)
+
+        def go(chosen: Widget | None) -> None:
+            if chosen is not None:
+                screen.set_focus(chosen)
+
+        if targets and isinstance(screen, NeedleScreen):
+            await self.push_screen(JumpScreen(targets), go)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Our commands for the palette; the current screen's own keys come first."""
