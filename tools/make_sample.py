@@ -16,21 +16,22 @@ from pathlib import Path
 
 from needle.data.examples import Example, read_examples, render
 from needle.data.markers import BOS_ID, EOS_ID, MARKERS, PAD_ID, UNKNOWN_ID
+from needle.data.parsing import parse_example
 from needle.data.sample import sample_directory
 from needle.runs.record import write_atomically
-from tools.sample_phrases import SAME_ARGUMENT, TOOLS, Phrase, Tool
+from tools.base_rows import example_rows
+from tools.sample_phrases import SAME_ARGUMENT, TOOLS, Phrase, Row, Tool
 from tools.sample_values import OFF_TOPIC, OFF_TOPIC_HELD_OUT, POOLS, SYSTEMS, Value
 
 SEED = 20
 TRAINING_EXAMPLES = 480
 HELD_OUT_EXAMPLES = 60
 VOCABULARY = 1024
+BASE_EXAMPLES = 4000
 
 _POLITENESS = ("{}", "{}", "{}", "please {}", "{} please", "can you {}", "could you {}", "hey, {}")
 _JOINTS = (" and ", " and then ", ", then ")
 _SLOT = re.compile(r"\{(\w+)\}")
-
-Row = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def main() -> None:
     write_rows(directory / "train.jsonl", training)
     write_rows(directory / "heldout.jsonl", held_out)
     examples = read_examples(directory / "train.jsonl").examples
-    write_atomically(directory / "tokenizer.model", train_tokenizer(examples))
+    write_atomically(directory / "tokenizer.model", train_tokenizer([*base_examples(), *3 * examples]))
     print(
         f"{directory}: {len(training)} training and {len(held_out)} held-out examples of {len(TOOLS)} tools"
     )
@@ -68,6 +69,12 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """One JSON object a line, as a person would write it."""
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     write_atomically(path, text.encode("utf-8"))
+
+
+def base_examples() -> list[Example]:
+    """Some of what the embedded base is trained on: its tokenizer is to know more than the sample."""
+    rows = zip(range(1, BASE_EXAMPLES + 1), example_rows(SEED), strict=False)
+    return [example for line, row in rows if (example := parse_example(row, line).example) is not None]
 
 
 def train_tokenizer(examples: Iterable[Example]) -> bytes:

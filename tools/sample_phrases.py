@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from tools.sample_values import Value
 
 Schema = dict[str, str | list[str]]
+Row = dict[str, object]
+"""A line of a data file."""
 
 
 @dataclass(frozen=True)

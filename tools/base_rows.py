@@ -1,0 +1,303 @@
+"""Endless tool-calling examples for training the embedded base: tools, requests and small talk, all made up.
+
+What is to be learned is general: to find the tool that fits among those declared, to copy values and the
+names of arguments, and to call nothing when nothing fits. So the tools are different in every example. The
+tools of the sample that a person fine-tunes on are not among them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tools import base_words as words
+from tools.sample_phrases import TOOLS as SAMPLE_TOOLS
+from tools.sample_phrases import Row
+
+Value = str | int | float | bool
+_SAMPLE_NAMES = {tool.name for tool in SAMPLE_TOOLS}
+_JOINTS = (" and ", " and then ", ", then ", "; also ")
+_POLITENESS = (
+    "{}",
+    "{}",
+    "{}",
+    "{}",
+    "please {}",
+    "{} please",
+    "can you {}?",
+    "could you {}?",
+    "I want to {}",
+    "hey, {}",
+)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A parameter of a tool: its name, what kind its values are, its choices if it has any."""
+
+    name: str
+    kind: str
+    json_type: str
+    choices: tuple[str, ...] = ()
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool made up for one example."""
+
+    verb: str
+    noun: str
+    arguments: tuple[Argument, ...]
+    described: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.verb}_{self.noun}"
+
+
+@dataclass(frozen=True)
+class Novelty:
+    """What of an example is held out: its words for tools and arguments, or its ways to ask."""
+
+    tools: bool = False
+    phrasing: bool = False
+
+
+def example_rows(seed: int, novelty: Novelty = Novelty()) -> Iterator[Row]:
+    """Examples without end, the same for the same seed."""
+    generator = random.Random(seed)
+    while True:
+        yield Maker(generator, novelty).row()
+
+
+class Maker:
+    """Makes one example."""
+
+    def __init__(self, generator: random.Random, novelty: Novelty) -> None:
+        self._random = generator
+        self._novelty = novelty
+
+    def row(self) -> Row:
+        """A request with one call, two, or none: about one in seven asks for nothing that is offered."""
+        kind = self._random.random()
+        if kind < 0.15:
+            return self._unanswerable()
+        return self._answered(2 if kind < 0.25 else 1)
+
+    def _answered(self, calls: int) -> Row:
+        tools = [self._tool()]
+        while len(tools) < calls:
+            tools.append(self._other(tools))
+        said, answers, reasons = [], [], []
+        for tool in tools:
+            text, arguments, why = self._request(tool)
+            said.append(text)
+            answers.append({"name": tool.name, "arguments": arguments})
+            reasons.extend(why)
+        offered = list(tools)
+        for _ in range(self._random.choice((0, 1, 1, 2) if calls == 1 else (0, 1))):
+            offered.append(self._other(offered))
+        self._random.shuffle(offered)
+        row: Row = {"query": self._spoken(self._random.choice(_JOINTS).join(said))}
+        row["tools"] = [self._schema(tool) for tool in offered]
+        row["answers"] = answers
+        if reasons and self._random.random() < 0.25:
+            row["reasoning"] = "; ".join(reasons)
+        return row
+
+    def _unanswerable(self) -> Row:
+        offered = [self._tool()]
+        for _ in range(self._random.choice((0, 1, 2))):
+            offered.append(self._other(offered))
+        if self._random.random() < 0.6:
+            frame = self._random.choice(words.SMALL_TALK.of(held_out=self._novelty.phrasing))
+            said = self._filled(frame)
+        else:
+            said = self._spoken(self._request(self._other(offered))[0])
+        row: Row = {"query": said, "tools": [self._schema(tool) for tool in offered], "answers": []}
+        if self._random.random() < 0.15:
+            row["reasoning"] = "no tool fits"
+        return row
+
+    def _tool(self) -> Tool:
+        verb, noun = self._random.choice(list(words.VERBS)), self._noun()
+        while f"{verb}_{noun}" in _SAMPLE_NAMES:
+            noun = self._noun()
+        return self._with_arguments(verb, noun)
+
+    def _other(self, tools: list[Tool]) -> Tool:
+        """Another tool; often close to one that is there: the same verb or the same thing."""
+        near = self._random.choice(tools)
+        names = {one.name for one in tools} | _SAMPLE_NAMES
+        while True:
+            verb, noun = self._random.choice(list(words.VERBS)), self._noun()
+            closeness = self._random.random()
+            if closeness < 0.2:
+                verb = near.verb
+            elif closeness < 0.35:
+                noun = near.noun
+            if f"{verb}_{noun}" not in names:
+                return self._with_arguments(verb, noun)
+
+    def _with_arguments(self, verb: str, noun: str) -> Tool:
+        names: dict[str, Argument] = {}
+        for _ in range(self._random.choice((0, 1, 1, 1, 2, 2, 2, 3))):
+            argument = self._argument()
+            names.setdefault(argument.name, argument)
+        described = f"{verb} {_said(noun)}" if self._random.random() < 0.5 else ""
+        return Tool(verb, noun, tuple(names.values()), described)
+
+    def _argument(self) -> Argument:
+        kind = self._random.choice(("person", "place", "day", "time", "number", "number", "text", "text",
+                                    "code", "choice", "choice", "switch"))  # fmt: skip
+        name = self._random.choice(words.KINDS[kind].of(held_out=self._novelty.tools))
+        required = self._random.random() < 0.6
+        if kind == "choice":
+            options = words.CHOICES[name].training
+            chosen = self._random.sample(options, self._random.randint(2, min(4, len(options))))
+            return Argument(name, kind, "string", tuple(chosen), required)
+        if kind == "number":
+            return Argument(name, kind, self._random.choice(("integer", "integer", "number")), (), required)
+        return Argument(name, kind, "boolean" if kind == "switch" else "string", (), required)
+
+    def _request(self, tool: Tool) -> tuple[str, dict[str, Value], list[str]]:
+        """What is said to use the tool, the arguments that are meant, and how each follows from the words."""
+        opener = self._random.choice(words.VERBS[tool.verb].of(held_out=self._novelty.phrasing))
+        article = self._random.choice(("the ", "the ", "a ", "my ", ""))
+        parts, arguments, reasons = [], {}, []
+        for argument in tool.arguments:
+            if not argument.required and self._random.random() < 0.4:
+                continue
+            words_said, value, phrase = self._mention(argument, tool)
+            parts.append(phrase)
+            arguments[argument.name] = value
+            spelled = str(value).lower() if isinstance(value, bool) else value
+            same = words_said == str(value)
+            reasons.append(f"'{words_said}' -> {argument.name}" + ("" if same else f" {spelled}"))
+        self._random.shuffle(parts)
+        return (
+            " ".join([f"{opener} {article}{_said(tool.noun)}", *parts]).replace(" : ", ": "),
+            arguments,
+            reasons,
+        )
+
+    def _mention(self, argument: Argument, tool: Tool) -> tuple[str, Value, str]:
+        """(words, value, phrase) of one argument."""
+        name = _said(argument.name)
+        if argument.kind == "switch":
+            on = self._random.random() < 0.6
+            said = self._random.choice(
+                (name, f"make it {name}") if on else (f"not {name}", f"do not make it {name}")
+            )
+            return said, on, said
+        said, value = self._value(argument)
+        alone = sum(one.kind == argument.kind for one in tool.arguments) == 1
+        named = not alone or self._random.random() < 0.45
+        held_out = self._novelty.phrasing
+        frames = words.NAMED if named else words.CONNECTORS[argument.kind]
+        return said, value, self._random.choice(frames.of(held_out=held_out)).format(v=said, k=name)
+
+    def _value(self, argument: Argument) -> tuple[str, Value]:
+        kind, new = argument.kind, self._novelty.tools
+        if kind == "person":
+            name = self._pick(words.FIRST_NAMES)
+            return _same(name if self._random.random() < 0.7 else f"{name} {self._made_up().capitalize()}")
+        if kind == "place":
+            return _same(
+                self._pick(words.PLACES) if self._random.random() < 0.6 else self._made_up().capitalize()
+            )
+        if kind == "day":
+            return _same(self._random.choice(words.DAYS.of(held_out=new)))
+        if kind == "time":
+            return self._time()
+        if kind == "number":
+            return self._number(argument.json_type)
+        if kind == "code":
+            letters = "".join(
+                self._random.choice("ABCDEFGHKLMNPRSTXZ") for _ in range(self._random.randint(0, 3))
+            )
+            return _same(letters + str(self._random.randint(100, 99999)))
+        if kind == "choice":
+            return _same(self._random.choice(argument.choices))
+        return _same(self._filled(self._random.choice(words.TEXT_FRAMES.of(held_out=new))))
+
+    def _time(self) -> tuple[str, Value]:
+        hour, minute = self._random.randint(1, 12), self._random.choice((0, 0, 15, 30, 45, 5, 20))
+        style = self._random.random()
+        if style < 0.4:
+            hour = self._random.randint(0, 23)
+            return f"{hour}:{minute:02d}", f"{hour:02d}:{minute:02d}"
+        evening = self._random.random() < 0.5
+        full = hour % 12 + (12 if evening else 0)
+        said = f"{hour}:{minute:02d}" if minute else str(hour)
+        return f"{said} {'pm' if evening else 'am'}", f"{full:02d}:{minute:02d}"
+
+    def _number(self, json_type: str) -> tuple[str, Value]:
+        if json_type == "number" and self._random.random() < 0.5:
+            value = round(self._random.uniform(1, 500), self._random.choice((1, 2)))
+            return str(value), value
+        if self._random.random() < 0.15:
+            index = self._random.randrange(12)
+            return words.NUMBER_WORDS[index], index + 1
+        number = self._random.choice((
+            self._random.randint(1, 20), self._random.randint(1, 99),
+            self._random.randint(1, 9999), 10 * self._random.randint(1, 60),
+        ))  # fmt: skip
+        return str(number), number
+
+    def _filled(self, frame: str) -> str:
+        new = self._novelty.tools
+
+        def word() -> str:
+            return (
+                self._made_up()
+                if self._random.random() < 0.12
+                else self._random.choice(words.COMMON.of(held_out=new))
+            )
+
+        return frame.format(
+            a=word(), b=word(), c=word(), n=self._random.randint(2, 30), m=self._random.randint(2, 30),
+            p=self._pick(words.FIRST_NAMES),
+        )  # fmt: skip
+
+    def _made_up(self) -> str:
+        """A word that is none: it can only be copied."""
+        syllables = ("".join((self._random.choice("bcdfghjklmnprstvwz"), self._random.choice("aeiou"),
+                              self._random.choice(("", "", "n", "r", "s", "l", "t"))))
+                     for _ in range(self._random.randint(2, 3)))  # fmt: skip
+        return "".join(syllables)
+
+    def _pick(self, names: words.Words) -> str:
+        return self._random.choice(names.of(held_out=self._novelty.tools))
+
+    def _noun(self) -> str:
+        return self._pick(words.NOUNS)
+
+    def _spoken(self, said: str) -> str:
+        text = self._random.choice(_POLITENESS).format(said)
+        return text[0].upper() + text[1:] if self._random.random() < 0.3 else text
+
+    def _schema(self, tool: Tool) -> Row:
+        properties: Row = {}
+        for one in tool.arguments:
+            properties[one.name] = {
+                "type": one.json_type,
+                **({"enum": list(one.choices)} if one.choices else {}),
+            }
+        required = [one.name for one in tool.arguments if one.required]
+        described = {"description": tool.described.capitalize()} if tool.described else {}
+        return {
+            "name": tool.name,
+            **described,
+            "parameters": {"type": "object", "properties": properties, "required": required},
+        }
+
+
+def _said(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _same(text: str) -> tuple[str, Value]:
+    return text, text
