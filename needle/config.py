@@ -107,6 +107,10 @@ class FinetuneSettings(RunSettings):
     ] = 1e-4
     lora_rank: Annotated[int, Setting("rank of the adapter matrices", least=1, most=1024)] = 16
     lora_alpha: Annotated[float, Setting("adapter scale is alpha / rank", above=0, most=65536)] = 32
+    qat: Annotated[
+        Literal["auto", "none", "2", "4"],
+        Setting("bits the weights are rounded to while training; auto: those the model ships with"),
+    ] = "auto"
     max_len: Annotated[
         int, Setting("longest example kept; longer ones are listed", unit="tokens", least=16, most=131_072)
     ] = 1024

@@ -18,6 +18,7 @@ def facts_of(request: RunRequest, events: Sequence[Event]) -> tuple[tuple[str, D
         ("Backend", _with_choice(plan.backend, _device_words(backend))),
         ("Attention", _with_choice(plan.kernel, _words(backend, "kernel"))),
         ("Precision", _with_choice(plan.precision, _words(backend, "precision"))),
+        *([("Rounding", plan.rounding)] if plan.rounding else []),
         ("Data set", plan.placement),
         ("Base", plan.base),
     ]

@@ -19,6 +19,7 @@ def plan_lines(plan: Plan) -> list[str]:
             ("devices", plan.devices),
             ("attention", plan.kernel),
             ("precision", plan.precision),
+            ("rounding", plan.rounding),
             ("placement", plan.placement),
         )
         if decision is not None

@@ -27,7 +27,7 @@ _ATTENTION = "stack/layers/block/self_attn"
 
 @dataclass(frozen=True)
 class BaseFacts:
-    """The geometry and size of a base model."""
+    """The geometry and size of a base model; `weight_bits` is the bit map it says it ships with, if any."""
 
     path: str
     parameter_count: int
@@ -39,6 +39,7 @@ class BaseFacts:
     num_kv_heads: int
     head_dim: int
     format: Format
+    weight_bits: str = ""
 
 
 def inspect_base(path: Path | str) -> BaseFacts:
@@ -134,6 +135,7 @@ def _facts(contents: _Contents, path: str, size_bytes: int) -> BaseFacts:
         num_kv_heads=kv_dim // head_dim,
         head_dim=head_dim,
         format=contents.format,
+        weight_bits=str(contents.config.get("weight_bits") or ""),
     )
 
 

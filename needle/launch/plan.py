@@ -17,6 +17,7 @@ from needle.launch.kernels import choose_kernel, choose_precision
 from needle.launch.memory_share import memory_share
 from needle.launch.placement import choose_placement
 from needle.launch.preflight import FinetuneFacts
+from needle.launch.rounding import choose_rounding
 from needle.runs.record import Decision, MemoryBill, MemoryPart, Plan
 
 RUN_PLACEHOLDER = "{run}"
@@ -72,6 +73,7 @@ def make_plan(
         python=python,
         devices=devices.decision,
         versions=versions_of(interpreter),
+        rounding=choose_rounding(settings.qat, facts.base.weight_bits if facts.base else ""),
     )
 
 

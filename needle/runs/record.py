@@ -86,7 +86,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     `command` starts the trainer, with `{run}` standing for the run directory; `command_line` is what a
     person types for the same run. `python` and `devices` say why this interpreter and these devices;
-    `versions` are of the interpreter and of what it computes with.
+    `versions` are of the interpreter and of what it computes with. `rounding` is `none` or the bits of the
+    weights that are trained for.
     """
 
     command: tuple[str, ...]
@@ -103,6 +104,7 @@ class Plan(msgspec.Struct, frozen=True):
     python: Decision | None = None
     devices: Decision | None = None
     versions: dict[str, str] = {}
+    rounding: Decision | None = None
 
 
 class RunRequest(msgspec.Struct, frozen=True):

@@ -23,7 +23,14 @@ from needle.train.inputs import FinetuneInputs, read_inputs
 from needle.train.loop import LoopEnd, Work, run_loop
 from needle.train.optimizer import Optimizer, make_optimizer
 from needle.train.output import adapter_path, write_adapter
-from needle.train.program import Program, Recipe, begin_compiling, execution_of, load_program
+from needle.train.program import (
+    Program,
+    Recipe,
+    begin_compiling,
+    execution_of,
+    load_program,
+    rounding_of,
+)
 from needle.train.recorder import Recorder, nonfinite_words
 from needle.train.state import TrainState
 from needle.train.step import initial_state
@@ -109,6 +116,7 @@ def _prepare(session: Session) -> tuple[TrainState, Program]:
         scale=session.scale,
         execution=execution_of(session.plan),
         on_device=session.plan.placement.choice == "device",
+        rounding=rounding_of(session.plan),
     )
     recorder.phase("compiling")
     compilation = begin_compiling(recipe)
@@ -199,12 +207,15 @@ def _save(session: Session, state: TrainState) -> None:
 def _save_adapter(session: Session, state: TrainState) -> str:
     """Write the result. Returns why it is elsewhere than asked for, usually nothing."""
     settings, recorder = session.settings, session.recorder
+    rounding = rounding_of(session.plan)
     adapter = AdapterFile(
         lora=jax.device_get(state.adapter),
         scale=session.scale,
         base=session.inputs.base.name,
         rank=settings.lora_rank,
         seed=settings.seed,
+        qat_bits=rounding.default if rounding else None,
+        qat_bits_map=str(rounding) if rounding and rounding.widths else None,
     )
     path, elsewhere = write_adapter(session.out, adapter, settings, recorder.writer.files)
     if elsewhere:

@@ -12,6 +12,8 @@ import numpy as np
 
 from needle.model.architecture import Execution, SimpleAttentionNetwork
 from needle.model.attention import Kernel
+from needle.model.bitmap import BitMap, parse_bit_map
+from needle.model.fake_quantise import fake_quantised_params
 from needle.model.lora import Adapter, lora_targets
 from needle.model.parameters import flatten, parameter_shapes, unflatten
 from needle.runs.record import Plan
@@ -55,7 +57,11 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """All that decides the program of a run. With `on_device` the data set lives on the device."""
+    """All that decides the program of a run.
+
+    With `on_device` the data set lives on the device. `rounding` is what the weights are trained for,
+    None for exact weights.
+    """
 
     base: Base
     batches: BatchPlan
@@ -64,6 +70,7 @@ class Recipe:
     scale: float
     execution: Execution
     on_device: bool
+    rounding: BitMap | None = None
 
 
 def execution_of(plan: Plan) -> Execution:
@@ -83,7 +90,8 @@ def execution_of(plan: Plan) -> Execution:
 
 def begin_compiling(recipe: Recipe) -> Compilation:
     """Compile the step, and the evaluation where something is held out, from shapes alone."""
-    loss_sums = make_loss_sums(SimpleAttentionNetwork(recipe.base.config, recipe.execution), recipe.scale)
+    model = SimpleAttentionNetwork(recipe.base.config, recipe.execution)
+    loss_sums = make_loss_sums(model, recipe.scale, recipe.rounding)
     base, state = _base_shapes(recipe.base), state_shapes(recipe)
     steps = recipe.batches.steps_per_epoch if recipe.on_device else 1
     train = partial(train_step, loss_sums=loss_sums, optimizer=recipe.optimizer)
@@ -105,15 +113,29 @@ def load_program(recipe: Recipe, compiled: list[Compiled]) -> Program:
         else HostFeed(batches.batch, batches.total_steps)
     )
     evaluate = compiled[1] if len(compiled) > 1 else None
-    return Program(compiled[0], evaluate, device_params(recipe.base), feed, _validation(recipe))
+    base = device_params(recipe.base, recipe.rounding)
+    return Program(compiled[0], evaluate, base, feed, _validation(recipe))
 
 
-def device_params(base: Base) -> Params:
-    """The parameters that the forward pass needs, float32, on the device; output heads stay behind."""
+def rounding_of(plan: Plan) -> BitMap | None:
+    """The rounding that the plan trains for. Raises InputError for a map that a base carries and is wrong."""
+    if plan.rounding is None or plan.rounding.choice == "none":
+        return None
+    return parse_bit_map(plan.rounding.choice)
+
+
+def device_params(base: Base, rounding: BitMap | None = None) -> Params:
+    """The parameters that the forward pass needs, float32, on the device; output heads stay behind.
+
+    With `rounding`, all that training does not change is rounded here, once.
+    """
     flat = flatten(base.params)
     needed = {path: np.asarray(flat[path], np.float32) for path in parameter_shapes(base.config)}
     placed: Params = jax.device_put(unflatten(needed))
-    return placed
+    if rounding is None:
+        return placed
+    fixed = needed.keys() - set(lora_targets(base.params))
+    return fake_quantised_params(placed, rounding, only=fixed)
 
 
 def state_shapes(recipe: Recipe) -> Any:
