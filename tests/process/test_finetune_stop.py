@@ -108,8 +108,8 @@ import sys
 import jax.numpy as jnp
 from needle.train import program
 make = program.make_loss_sums
-def poisoned(model, scale):
-    sums = make(model, scale)
+def poisoned(*recipe):
+    sums = make(*recipe)
     def loss_sums(adapter, base, batch):
         total, count = sums(adapter, base, batch)
         return jnp.where(jnp.any(batch.tokens == POISON), jnp.nan, total), count
