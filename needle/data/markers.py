@@ -17,6 +17,7 @@ MARKERS = (
 
 PAD_ID, EOS_ID, BOS_ID, UNKNOWN_ID = 0, 1, 2, 3
 FIRST_MARKER_ID = 4
+TURN_END_ID = FIRST_MARKER_ID + MARKERS.index(TURN_END)
 
 _ANY_MARKER = re.compile("|".join(re.escape(marker) for marker in MARKERS))
 

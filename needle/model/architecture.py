@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from needle.model.activations import fake_quantise_activations
-from needle.model.attention import Kernel
-from needle.model.block import BlockContext, apply_block, linear
+from needle.model.attention import Kernel, attend
+from needle.model.block import Attend, BlockContext, apply_block, linear
 from needle.model.configuration import TransformerConfig, require_buildable
 from needle.model.engram import EngramReading, engram_indices, read_engram
 from needle.model.initialise import init_params, part_initialisers
@@ -79,15 +79,42 @@ class SimpleAttentionNetwork(nn.Module):
     ) -> jax.Array:
         """The normed final state (B, T, d) float32; `project` any part of it to logits."""
         visibility = make_visibility(segments, mask)
-        context = self._context(tokens, visibility, quant)
+        context = self._context(jnp.arange(tokens.shape[1]), self._attend(visibility), quant)
         readings = self._read_engrams(tokens, visibility, context)
+        return self._through_layers(tokens, readings, context, None)[0]
+
+    def remembering(
+        self,
+        tokens: jax.Array,
+        window: jax.Array,
+        segments: jax.Array,
+        positions: jax.Array,
+        attend: Attend,
+        memory: Any,
+        quant: bool = False,
+    ) -> tuple[jax.Array, Any]:
+        """The final state of the newest tokens of longer texts, and the memory with them in it.
+
+        tokens (B, T) at `positions` (T,) or (B, T) are the last of `window` (B, W), W >= T: as much of the
+        text as the engrams look back on. `segments` (B, W) is 0 where there is no text. Returns (B, T, d).
+        """
+        length = tokens.shape[1]
+        context = self._context(positions, attend, quant)
+        readings = self._read_engrams(window, make_visibility(segments, None), context)
+        newest = jax.tree.map(lambda leaf: leaf[:, -length:], readings)
+        return self._through_layers(tokens, newest, context, memory)
+
+    def _through_layers(
+        self, tokens: jax.Array, readings: dict[int, EngramReading], context: BlockContext, memory: Any
+    ) -> tuple[jax.Array, Any]:
         x = self._embed(tokens)
         streams = jnp.broadcast_to(x[:, :, None], (*x.shape[:2], self.config.mhc_lanes, x.shape[-1]))
-        streams = run_layers(
-            self._adapted_stack(), streams, readings, context,
+        streams, memory = run_layers(
+            self._adapted_stack(), streams, readings, context, memory,
             unroll=self.execution.unroll, remat=self.execution.remat,
         )  # fmt: skip
-        return zero_centred_norm(jnp.mean(streams, axis=2), self.parts["stack"]["final_norm"]["scale"])
+        scale = self.parts["stack"]["final_norm"]["scale"]
+        return zero_centred_norm(jnp.mean(streams, axis=2), scale), memory
 
     def project(self, hidden: jax.Array, quant: bool = False) -> jax.Array:
         """Logits (..., vocab) float32 of final states (..., d), by the tied embedding."""
@@ -98,13 +125,13 @@ class SimpleAttentionNetwork(nn.Module):
         self, tokens: jax.Array, mask: jax.Array | None = None, segments: jax.Array | None = None
     ) -> jax.Array:
         """Logits of the token after the next one, (B, T, vocab) float32. Not used in fine-tuning."""
-        visibility = make_visibility(segments, mask)
-        context = self._context(tokens, visibility, quant=False)
+        attend = self._attend(make_visibility(segments, mask))
+        context = self._context(jnp.arange(tokens.shape[1]), attend, quant=False)
         following = self._embed(jnp.pad(tokens[:, 1:], ((0, 0), (0, 1))))
         following = zero_centred_norm(following, self.parts["mtp_emb_norm"]["scale"])
         both = jnp.concatenate([self.hidden(tokens, mask, False, segments), following], axis=-1)
         merged = linear(self.parts["mtp_combine"], both.astype(context.dtype)).astype(jnp.float32)
-        state = apply_block(self.parts["mtp_block"], merged, context)
+        state, _ = apply_block(self.parts["mtp_block"], merged, context)
         return self.project(zero_centred_norm(state, self.parts["mtp_final_norm"]["scale"]))
 
     def _embed(self, tokens: jax.Array) -> jax.Array:
@@ -114,12 +141,22 @@ class SimpleAttentionNetwork(nn.Module):
     def _quantiser(self, quant: bool) -> Any:
         return partial(fake_quantise_activations, bits=self.config.act_bits) if quant else lambda x: x
 
-    def _context(self, tokens: jax.Array, visibility: Visibility, quant: bool) -> BlockContext:
+    def _attend(self, visibility: Visibility) -> Attend:
+        """Attention within the tokens at hand, nothing remembered."""
+
+        def attend_within(
+            query: jax.Array, key: jax.Array, value: jax.Array, memory: Any, number: Any
+        ) -> tuple[jax.Array, Any]:
+            kernel = self.execution.kernel
+            return attend(query, key, value, kernel=kernel, visibility=visibility), memory
+
+        return attend_within
+
+    def _context(self, positions: jax.Array, attend: Attend, quant: bool) -> BlockContext:
         return BlockContext(
             config=self.config,
-            visibility=visibility,
-            rotary=rotary_table(tokens.shape[1], self.config.head_dim, self.config.rope_theta),
-            kernel=self.execution.kernel,
+            attend=attend,
+            rotary=rotary_table(positions, self.config.head_dim, self.config.rope_theta),
             dtype=jnp.dtype(self.execution.dtype),
             quantise=self._quantiser(quant),
         )
