@@ -1,8 +1,8 @@
 """Generation with a memory against computing all anew: `python benchmarks/decode.py [--model published]`.
 
-Both continue the same prompts greedily by 64 tokens. Computing anew is the compiled forward pass over the whole
-text at each token, which is what a training framework without a memory does; it is timed over a few tokens,
-at the length in the middle. The tokens of both are compared.
+Both continue the same prompts greedily by 64 tokens. Computing anew is the compiled forward pass over the
+whole text at each token, which is what a training framework without a memory does; it is timed over a few
+tokens, at the length in the middle. The tokens of both are compared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def main() -> None:
     model = SimpleAttentionNetwork(config)
     variables = {"params": jax.device_put(init_params(config, 0))}
     print(f"{options.model} model, {NEW_TOKENS} new tokens, {jax.default_backend()}")
-    print(f"{'batch':>5} {'prompt':>6} {'anew s':>8} {'memory s':>8} {'of it reading':>13} {'ratio':>7}  tokens")
+    print(
+        f"{'batch':>5} {'prompt':>6} {'anew s':>8} {'memory s':>8} {'of it reading':>13} {'ratio':>7} tokens"
+    )
     for batch, length in ((1, 128), (1, 512), (8, 512)):
         prompts = np.random.default_rng(0).integers(14, config.vocab_size, (batch, length))
         anew_s = anew_seconds(model, variables, prompts)

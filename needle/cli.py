@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from needle.commands.arguments import Parser, add_settings, print_error
+from needle.commands.arguments import Parser, add_model, add_settings, print_error
 from needle.config import TASKS
 from needle.errors import NeedleError
 
@@ -43,6 +43,7 @@ def build_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"needle {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     _add_finetune(commands)
+    _add_eval(commands)
     _add_build(commands)
     _add_devices(commands)
     _add_runs(commands)
@@ -63,6 +64,24 @@ def _add_finetune(commands: Commands[Parser]) -> None:
     parser.add_argument("--detach", action="store_true", help="start the run, print its name and let go")
     parser.add_argument("--dry-run", action="store_true", help="print the plan and start nothing")
     _add_common(parser)
+
+
+def _add_eval(commands: Commands[Parser]) -> None:
+    parser = _command(commands, "eval", "score a model on examples, as trained and as it ships", "eval")
+    parser.add_argument(
+        "data", metavar="DATA", help="JSONL file of examples, or 'sample' for the embedded held-out ones"
+    )
+    add_model(parser)
+    parser.add_argument("--cact", metavar="FILE", help="archive to score beside the model it was built from")
+    parser.add_argument(
+        "--failures",
+        metavar="FILE",
+        help="where wrong answers are written (default: DATA.failures.jsonl)",
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace a file at --failures that is no list of failures"
+    )
+    _add_common(parser, runs=False)
 
 
 def _add_build(commands: Commands[Parser]) -> None:

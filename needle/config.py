@@ -125,6 +125,9 @@ class FinetuneSettings(RunSettings):
     val_split: Annotated[
         float, Setting("share of the examples held out for validation", least=0, below=1)
     ] = 0.1
+    eval: Annotated[
+        bool, Setting("at the end, score base and tuned model on the validation examples", advanced=True)
+    ] = True
     seed: Annotated[int, Setting("seed of the split, the order and the adapter", least=0, most=2**31 - 1)] = 0
 
 
@@ -191,7 +194,7 @@ def _spoken(field: Field, value: Value) -> list[str]:
     """A flag with its value; in one word where the value itself looks like a flag."""
     text = value_text(value)
     if field.kind == "switch":
-        return [field.flag]
+        return [field.flag if value else field.negative_flag]
     return [f"{field.flag}={text}"] if text.startswith("-") else [field.flag, text]
 
 

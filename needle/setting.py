@@ -46,6 +46,11 @@ class Field:
         return "" if self.setting.positional else "--" + self.name.replace("_", "-")
 
     @property
+    def negative_flag(self) -> str:
+        """The spelling that turns a switch off, `--no-eval`."""
+        return f"--no-{self.flag.removeprefix('--')}"
+
+    @property
     def label(self) -> str:
         """The spelling for people, `Batch size`."""
         return "LR" if self.name == "lr" else self.name.replace("_", " ").capitalize()

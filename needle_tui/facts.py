@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from needle.runs.events import Event
+from needle.data.score_table import share_text
+from needle.runs.events import Event, whole
 from needle.runs.record import Decision, RunRequest
 from needle.units import duration_text
 
@@ -30,10 +31,38 @@ def facts_of(request: RunRequest, events: Sequence[Event]) -> tuple[tuple[str, D
         found.append(
             ("Compiled", Decision(f"in {duration_text(seconds)}" if seconds >= 1 else "in under 1s", jax))
         )
+    scores = scores_of(events)
+    if scores:
+        found.append(("Exact calls", scores))
     results = results_of(events)
     if results:
         found.append(("Result", Decision(Path(results[0]).name, results[0])))
     return tuple(found)
+
+
+def scores_of(events: Sequence[Event]) -> Decision | None:
+    """How good the tuned model is in the form it ships, beside the base; None while nothing was scored."""
+    told = [event for event in events if event.get("kind") == "scores"]
+    tuned = [event for event in told if event.get("model") == "tuned"]
+    if not tuned:
+        return None
+    shipped = tuned[-1]
+    same = [
+        event
+        for event in told
+        if (event.get("model"), event.get("weights")) == ("base", shipped.get("weights"))
+    ]
+    base = f", base {_exact(same[-1])}" if same else ""
+    others = "; ".join(f"{event.get('weights')}: {_exact(event)}" for event in tuned[:-1])
+    rates = (
+        f"right tools {_share(shipped, 'right_tools', 'examples')}, "
+        f"right arguments {_share(shipped, 'right_arguments', 'arguments')}, "
+        f"false calls {_share(shipped, 'false_calls', 'off_topic')}, "
+        f"missed {_share(shipped, 'missed_calls', 'on_topic')}"
+    )
+    return Decision(
+        f"{_exact(shipped)} with {shipped.get('weights')}{base}", "; ".join(filter(None, (rates, others)))
+    )
 
 
 def results_of(events: Sequence[Event]) -> tuple[str, ...]:
@@ -42,6 +71,14 @@ def results_of(events: Sequence[Event]) -> tuple[str, ...]:
         str(event.get("path", "")) for event in events if event.get("kind") in ("artifact", "checkpoint")
     ]
     return tuple(dict.fromkeys(path for path in reversed(paths) if path))
+
+
+def _exact(event: Event) -> str:
+    return _share(event, "exact", "examples")
+
+
+def _share(event: Event, count: str, of: str) -> str:
+    return share_text(whole(event.get(count), 0), whole(event.get(of), 0))
 
 
 def _last(events: Sequence[Event], kind: str) -> Event:

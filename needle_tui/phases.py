@@ -24,6 +24,7 @@ LOOKS: dict[str, PhaseLook] = {
     "starting": PhaseLook("starting", "◔", "o", "accent"),
     "compiling": PhaseLook("compiling", "◑", "O", "accent"),
     "running": PhaseLook("running", "●", "*", "success"),
+    "scoring": PhaseLook("scoring", "◕", "%", "accent"),
     "stalled": PhaseLook("stalled", "◌", "~", "warning"),
     "stopping": PhaseLook("stopping", "◼", "#", "muted"),
     "stopped": PhaseLook("stopped", "◼", "#", "muted"),

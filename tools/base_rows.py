@@ -18,18 +18,15 @@ from tools.sample_phrases import Row
 Value = str | int | float | bool
 _SAMPLE_NAMES = {tool.name for tool in SAMPLE_TOOLS}
 _JOINTS = (" and ", " and then ", ", then ", "; also ")
+_KINDS = (
+    "person", "place", "day", "time", "number", "number", "text", "text", "text", "code", "choice", "choice",
+    "switch",
+)  # fmt: skip
 _POLITENESS = (
-    "{}",
-    "{}",
-    "{}",
-    "{}",
-    "please {}",
-    "{} please",
-    "can you {}?",
-    "could you {}?",
-    "I want to {}",
-    "hey, {}",
-)
+    "{}", "{}", "{}", "{}", "{}", "{}", "{}", "please {}", "{} please", "can you {}?", "could you {}?",
+    "I want to {}", "hey, {}", "I need to {}", "{} now", "{} for me", "would you {}?", "let us {}", "hi, {}",
+    "{}, thanks", "ok {}", "I would like you to {}", "{}!", "{}.", "help me {}", "just {}", "will you {}?",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,20 +38,19 @@ class Argument:
     json_type: str
     choices: tuple[str, ...] = ()
     required: bool = True
+    usual: bool = True
+    """Whether its name is one that such values often have."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool made up for one example."""
+    """A tool made up for one example. `verb` and `noun` are as people say them; the name may say neither."""
 
+    name: str
     verb: str
     noun: str
     arguments: tuple[Argument, ...]
     described: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.verb}_{self.noun}"
 
 
 @dataclass(frozen=True)
@@ -87,19 +83,14 @@ class Maker:
         return self._answered(2 if kind < 0.25 else 1)
 
     def _answered(self, calls: int) -> Row:
-        tools = [self._tool()]
-        while len(tools) < calls:
-            tools.append(self._other(tools))
+        offered = self._offered(calls + self._random.choice((0, 1, 1, 2, 2, 3) if calls == 1 else (0, 1)))
+        tools = self._random.sample(offered, calls)
         said, answers, reasons = [], [], []
         for tool in tools:
-            text, arguments, why = self._request(tool)
+            text, arguments, why = self._request(tool, offered)
             said.append(text)
             answers.append({"name": tool.name, "arguments": arguments})
             reasons.extend(why)
-        offered = list(tools)
-        for _ in range(self._random.choice((0, 1, 1, 2) if calls == 1 else (0, 1))):
-            offered.append(self._other(offered))
-        self._random.shuffle(offered)
         row: Row = {"query": self._spoken(self._random.choice(_JOINTS).join(said))}
         row["tools"] = [self._schema(tool) for tool in offered]
         row["answers"] = answers
@@ -108,64 +99,88 @@ class Maker:
         return row
 
     def _unanswerable(self) -> Row:
-        offered = [self._tool()]
-        for _ in range(self._random.choice((0, 1, 2))):
-            offered.append(self._other(offered))
+        offered = self._offered(self._random.choice((2, 3, 4)))
+        missing = offered.pop()
         if self._random.random() < 0.6:
             frame = self._random.choice(words.SMALL_TALK.of(held_out=self._novelty.phrasing))
             said = self._filled(frame)
         else:
-            said = self._spoken(self._request(self._other(offered))[0])
+            said = self._spoken(self._request(missing, [missing, *offered])[0])
         row: Row = {"query": said, "tools": [self._schema(tool) for tool in offered], "answers": []}
         if self._random.random() < 0.15:
             row["reasoning"] = "no tool fits"
         return row
 
-    def _tool(self) -> Tool:
-        verb, noun = self._random.choice(list(words.VERBS)), self._noun()
-        while f"{verb}_{noun}" in _SAMPLE_NAMES:
-            noun = self._noun()
-        return self._with_arguments(verb, noun)
-
-    def _other(self, tools: list[Tool]) -> Tool:
-        """Another tool; often close to one that is there: the same verb or the same thing."""
-        near = self._random.choice(tools)
-        names = {one.name for one in tools} | _SAMPLE_NAMES
-        while True:
-            verb, noun = self._random.choice(list(words.VERBS)), self._noun()
+    def _offered(self, count: int) -> list[Tool]:
+        """Tools of different names, often close to each other: the same verb or the same thing."""
+        tools: list[Tool] = []
+        while len(tools) < count:
+            verb, noun = self._verb(), self._noun()
             closeness = self._random.random()
-            if closeness < 0.2:
-                verb = near.verb
-            elif closeness < 0.35:
-                noun = near.noun
-            if f"{verb}_{noun}" not in names:
-                return self._with_arguments(verb, noun)
+            if tools and closeness < 0.2:
+                verb = self._random.choice(tools).verb
+            elif tools and closeness < 0.35:
+                noun = self._random.choice(tools).noun
+            tool = self._tool(verb, noun)
+            known = {one.name for one in tools} | _SAMPLE_NAMES
+            if tool.name not in known and all(
+                (tool.verb, tool.noun) != (one.verb, one.noun) for one in tools
+            ):
+                tools.append(tool)
+        return tools
 
-    def _with_arguments(self, verb: str, noun: str) -> Tool:
+    def _tool(self, verb: str, noun: str) -> Tool:
         names: dict[str, Argument] = {}
         for _ in range(self._random.choice((0, 1, 1, 1, 2, 2, 2, 3))):
             argument = self._argument()
             names.setdefault(argument.name, argument)
-        described = f"{verb} {_said(noun)}" if self._random.random() < 0.5 else ""
-        return Tool(verb, noun, tuple(names.values()), described)
+        name = self._name(verb, noun)
+        opaque = verb not in name.lower() and noun.replace(" ", "_") not in name
+        described = self._described(verb, noun) if opaque or self._random.random() < 0.6 else ""
+        return Tool(name, verb, noun, tuple(names.values()), described)
+
+    def _name(self, verb: str, noun: str) -> str:
+        parts = [verb, *noun.split()]
+        style = self._random.random()
+        if style < 0.1:
+            return verb + "".join(part.capitalize() for part in noun.split())
+        if style < 0.15:
+            return "_".join([*parts[1:], verb])
+        if style < 0.2:
+            return "_".join(parts[1:])
+        if style < 0.28:
+            return self._random.choice((self._made_up(), f"{self._made_up()}_{self._made_up()}", verb))
+        return "_".join(parts)
+
+    def _described(self, verb: str, noun: str) -> str:
+        article = self._random.choice(("", "a ", "the ", "some "))
+        tail = self._random.choice((
+            "", "", "", f" of a {self._noun()}", f" for the {self._noun()}", " by name",
+            f" or {self._noun()}", f", {self._adjective()} or not",
+        ))  # fmt: skip
+        return f"{verb} {article}{noun}{tail}"
 
     def _argument(self) -> Argument:
-        kind = self._random.choice(("person", "place", "day", "time", "number", "number", "text", "text",
-                                    "code", "choice", "choice", "switch"))  # fmt: skip
-        name = self._random.choice(words.KINDS[kind].of(held_out=self._novelty.tools))
+        kind = self._random.choice(_KINDS)
+        usual = self._random.random() < (0.55 if kind != "switch" else 0.8)
+        name = self._random.choice(words.KINDS[kind].of(held_out=self._novelty.tools)) if usual else (
+            self._noun().replace(" ", "_")
+        )  # fmt: skip
         required = self._random.random() < 0.6
         if kind == "choice":
-            options = words.CHOICES[name].training
-            chosen = self._random.sample(options, self._random.randint(2, min(4, len(options))))
-            return Argument(name, kind, "string", tuple(chosen), required)
+            known = words.CHOICES.get(name) if self._random.random() < 0.5 else None
+            options = known.training if known else tuple({self._plain_word() for _ in range(4)})
+            chosen = self._random.sample(
+                options, self._random.randint(min(2, len(options)), min(4, len(options)))
+            )
+            return Argument(name, kind, "string", tuple(chosen), required, usual)
         if kind == "number":
-            return Argument(name, kind, self._random.choice(("integer", "integer", "number")), (), required)
-        return Argument(name, kind, "boolean" if kind == "switch" else "string", (), required)
+            json_type = self._random.choice(("integer", "integer", "number"))
+            return Argument(name, kind, json_type, (), required, usual)
+        return Argument(name, kind, "boolean" if kind == "switch" else "string", (), required, usual)
 
-    def _request(self, tool: Tool) -> tuple[str, dict[str, Value], list[str]]:
+    def _request(self, tool: Tool, offered: list[Tool]) -> tuple[str, dict[str, Value], list[str]]:
         """What is said to use the tool, the arguments that are meant, and how each follows from the words."""
-        opener = self._random.choice(words.VERBS[tool.verb].of(held_out=self._novelty.phrasing))
-        article = self._random.choice(("the ", "the ", "a ", "my ", ""))
         parts, arguments, reasons = [], {}, []
         for argument in tool.arguments:
             if not argument.required and self._random.random() < 0.4:
@@ -177,11 +192,39 @@ class Maker:
             same = words_said == str(value)
             reasons.append(f"'{words_said}' -> {argument.name}" + ("" if same else f" {spelled}"))
         self._random.shuffle(parts)
-        return (
-            " ".join([f"{opener} {article}{_said(tool.noun)}", *parts]).replace(" : ", ": "),
-            arguments,
-            reasons,
-        )
+        return self._ordered(self._opening(tool, offered), parts), arguments, reasons
+
+    def _opening(self, tool: Tool, offered: list[Tool]) -> tuple[str, str]:
+        """(what to do, with what), which together leave one of the tools offered; either may be empty."""
+        others = [one for one in offered if one is not tool]
+        one_of_its_verb = all(one.verb != tool.verb for one in others)
+        one_of_its_noun = all(one.noun != tool.noun for one in others)
+        synonyms = words.VERBS.get(tool.verb)
+        said = self._random.choice(synonyms.of(held_out=self._novelty.phrasing)) if synonyms else tool.verb
+        thing = self._random.choice(("the ", "the ", "a ", "my ", "", "this ", "our ", "that ")) + tool.noun
+        style = self._random.random()
+        if one_of_its_noun and style < 0.12:
+            return self._random.choice(words.OPENERS.of(held_out=self._novelty.phrasing)), thing
+        if one_of_its_noun and style < 0.2:
+            return self._random.choice(words.ENGLISH_VERBS.of(held_out=self._novelty.tools)), thing
+        if one_of_its_noun and style < 0.25:
+            return "", thing
+        if one_of_its_verb and style < 0.33:
+            return tool.verb, self._random.choice(("", "", "it", "that"))
+        if synonyms is None and style < 0.45:
+            return f"{tool.verb} {self._random.choice(('up', 'out', 'off', 'in', 'on', 'me'))}", thing
+        return said, thing
+
+    def _ordered(self, opening: tuple[str, str], parts: list[str]) -> str:
+        doing, thing = opening
+        style = self._random.random()
+        if parts and style < 0.12:
+            order = [parts[0] + ",", doing, thing, *parts[1:]]
+        elif parts and style < 0.27:
+            order = [doing, parts[0], thing, *parts[1:]]
+        else:
+            order = [doing, thing, *parts]
+        return " ".join(part for part in order if part).replace(" : ", ": ")
 
     def _mention(self, argument: Argument, tool: Tool) -> tuple[str, Value, str]:
         """(words, value, phrase) of one argument."""
@@ -194,7 +237,7 @@ class Maker:
             return said, on, said
         said, value = self._value(argument)
         alone = sum(one.kind == argument.kind for one in tool.arguments) == 1
-        named = not alone or self._random.random() < 0.45
+        named = not alone or self._random.random() < (0.35 if argument.usual else 0.6)
         held_out = self._novelty.phrasing
         frames = words.NAMED if named else words.CONNECTORS[argument.kind]
         return said, value, self._random.choice(frames.of(held_out=held_out)).format(v=said, k=name)
@@ -251,11 +294,9 @@ class Maker:
         new = self._novelty.tools
 
         def word() -> str:
-            return (
-                self._made_up()
-                if self._random.random() < 0.12
-                else self._random.choice(words.COMMON.of(held_out=new))
-            )
+            return self._plain_word() if self._random.random() < 0.6 else (
+                self._random.choice(words.COMMON.of(held_out=new))
+            )  # fmt: skip
 
         return frame.format(
             a=word(), b=word(), c=word(), n=self._random.randint(2, 30), m=self._random.randint(2, 30),
@@ -272,8 +313,31 @@ class Maker:
     def _pick(self, names: words.Words) -> str:
         return self._random.choice(names.of(held_out=self._novelty.tools))
 
+    def _verb(self) -> str:
+        kind = self._random.random()
+        if kind < 0.45:
+            return self._random.choice(list(words.VERBS))
+        return self._made_up() if kind > 0.9 else self._pick(words.ENGLISH_VERBS)
+
     def _noun(self) -> str:
-        return self._pick(words.NOUNS)
+        """What a tool is about, as it is said: a word or two, some of which mean nothing."""
+        kind = self._random.random()
+        if kind < 0.15:
+            return _said(self._pick(words.NOUNS))
+        if kind < 0.3:
+            return f"{self._adjective()} {self._pick(words.ENGLISH_NOUNS)}"
+        if kind < 0.4:
+            return f"{self._pick(words.ENGLISH_NOUNS)} {self._pick(words.ENGLISH_NOUNS)}"
+        return self._made_up() if kind > 0.8 else self._pick(words.ENGLISH_NOUNS)
+
+    def _adjective(self) -> str:
+        return self._pick(words.ENGLISH_ADJECTIVES)
+
+    def _plain_word(self) -> str:
+        kind = self._random.random()
+        if kind < 0.2:
+            return self._made_up()
+        return self._pick(words.ENGLISH_NOUNS) if kind < 0.7 else self._adjective()
 
     def _spoken(self, said: str) -> str:
         text = self._random.choice(_POLITENESS).format(said)
@@ -287,7 +351,7 @@ class Maker:
                 **({"enum": list(one.choices)} if one.choices else {}),
             }
         required = [one.name for one in tool.arguments if one.required]
-        described = {"description": tool.described.capitalize()} if tool.described else {}
+        described = {"description": tool.described[0].upper() + tool.described[1:]} if tool.described else {}
         return {
             "name": tool.name,
             **described,

@@ -6,7 +6,10 @@ of them measure what the model does with words it never had to use.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
+
+from wonderwords import RandomWord, filter_profanity
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,20 @@ class Words:
     def of(self, *, held_out: bool) -> tuple[str, ...]:
         """One of the parts."""
         return self.held_out if held_out else self.training
+
+
+def lexicon(category: str) -> Words:
+    """The English words of one category ("noun", "verb", "adjective"), one in ten of them held out."""
+    known = [
+        word
+        for word in RandomWord().filter(include_categories=[category])
+        if word.isascii() and word.isalpha() and word.islower() and 3 <= len(word) <= 11
+    ]
+    proper = sorted(set(filter_profanity(known)))
+    return Words(
+        tuple(word for word in proper if zlib.crc32(word.encode()) % 10),
+        tuple(word for word in proper if not zlib.crc32(word.encode()) % 10),
+    )
 
 
 def _words(training: str, held_out: str = "") -> Words:
@@ -71,6 +88,20 @@ NOUNS = _words(
     "reef sail tractor tunnel umbrella violin wagon whistle windmill",
 )
 """What tools are about; an underscore is said as a space."""
+
+ENGLISH_NOUNS, ENGLISH_VERBS, ENGLISH_ADJECTIVES = lexicon("noun"), lexicon("verb"), lexicon("adjective")
+"""Far more words than a small model can learn one by one: what is made of them has to be read."""
+
+OPENERS = Words(
+    (
+        "I need", "how about", "let me have", "do", "go for", "I want", "can I have", "deal with",
+        "what about", "handle", "let us do", "time for", "take care of", "we need", "it is about", "use",
+        "go ahead with",
+        "I would like", "see to", "please do",
+    ),
+    ("bring me", "I am after", "sort out", "is there"),
+)  # fmt: skip
+"""Ways to ask that say nothing of what is to be done: the thing that follows has to tell."""
 
 KINDS: dict[str, Words] = {
     "person": _words(
@@ -174,34 +205,61 @@ NUMBER_WORDS = [
 ]
 
 CONNECTORS: dict[str, Words] = {
-    "person": Words(("for {v}", "to {v}", "with {v}", "from {v}", "of {v}"), ("on behalf of {v}",)),
-    "place": Words(("in {v}", "to {v}", "at {v}", "near {v}", "from {v}"), ("around {v}",)),
-    "day": Words(("on {v}", "for {v}", "by {v}", "{v}"), ("come {v}",)),
-    "time": Words(("at {v}", "by {v}", "for {v}", "{v}"), ("around {v}",)),
+    "person": Words(
+        ("for {v}", "to {v}", "with {v}", "from {v}", "of {v}", "by {v}", "{v}", "and tell {v}", "at {v}",
+         "as {v}", "and {v}", "on {v}", "via {v}"),
+        ("on behalf of {v}", "together with {v}"),
+    ),
+    "place": Words(
+        ("in {v}", "to {v}", "at {v}", "near {v}", "from {v}", "{v}", "over in {v}", "into {v}", "by {v}",
+         "inside {v}", "for {v}", "of {v}", "out of {v}"),
+        ("around {v}", "close to {v}"),
+    ),
+    "day": Words(
+        ("on {v}", "for {v}", "by {v}", "{v}", "next {v}", "this {v}", "until {v}", "from {v}", "before {v}",
+         "starting {v}", "of {v}"),
+        ("come {v}", "not later than {v}"),
+    ),
+    "time": Words(
+        ("at {v}", "by {v}", "for {v}", "{v}", "from {v}", "before {v}", "until {v}", "after {v}",
+         "sharp at {v}"),
+        ("around {v}", "as of {v}"),
+    ),
     "number": Words(
-        ("to {v}", "of {v}", "for {v} {k}", "{v} {k}", "with {v} {k}", "up to {v}", "at {v} {k}"),
+        ("to {v}", "of {v}", "for {v} {k}", "{v} {k}", "with {v} {k}", "up to {v}", "at {v} {k}", "at {v}",
+         "to {v}%", "at {v} percent", "{v}%", "by {v}", "{v}", "in {v} {k}", "from {v}", "{v} times",
+         "down to {v}", "over {v} {k}", "for {v} minutes", "{v} degrees", "under {v}", "a {v} {k} one",
+         "{k} {v}"),
         ("worth {v} {k}", "as much as {v}"),
     ),
     "text": Words(
-        (
-            "called {v}",
-            "saying {v}",
-            "about {v}",
-            "'{v}'",
-            ": {v}",
-            "that says {v}",
-            "named {v}",
-            "with '{v}'",
-        ),
+        ("called {v}", "saying {v}", "about {v}", "'{v}'", ": {v}", "that says {v}", "named {v}",
+         "with '{v}'",
+         "that {v}", "for {v}", "{v}", "titled {v}", "on {v}", "with {v}", "like {v}", "of {v}", "to {v}",
+         "\"{v}\"", "namely {v}", "labelled {v}", "and say {v}", "- {v}"),
         ("which reads {v}", "under the words {v}"),
     ),
-    "code": Words(("{v}", "number {v}", "with code {v}", "for {v}"), ("marked {v}",)),
-    "choice": Words(("in {v}", "as {v}", "{v}", "make it {v}", "with {v}"), ("and I want {v}",)),
-}
+    "code": Words(
+        ("{v}", "number {v}", "with code {v}", "for {v}", "#{v}", "no. {v}", "of {v}", "under {v}", "by {v}",
+         "from {v}", "with {v}", "ref {v}"),
+        ("marked {v}", "listed as {v}"),
+    ),
+    "choice": Words(
+        ("in {v}", "as {v}", "{v}", "make it {v}", "with {v}", "by {v}", "the {v} one", "{v} please",
+         "on {v}",
+         "to {v}", "for {v}", "using {v}", "rather {v}"),
+        ("and I want {v}", "going for {v}"),
+    ),
+}  # fmt: skip
 NAMED = Words(
     (
         "with {k} {v}", "{k} {v}", "the {k} is {v}", "{k}: {v}", "and {k} {v}", "with the {k} {v}",
-        "use {v} as {k}", "{v} as the {k}", "set {k} to {v}",
+        "use {v} as {k}", "{v} as the {k}", "set {k} to {v}", "{k} = {v}", "{k} of {v}", "its {k} is {v}",
+        "make the {k} {v}", "({k} {v})", "{v} for {k}", "as {k} take {v}", "let {k} be {v}",
+        "{k} should be {v}",
+        "whose {k} is {v}", "at {k} {v}", "give it {k} {v}", "having {k} {v}", "go with {v} as {k}",
+        "{v} is the {k}", "the {k} being {v}", "{k} is {v}", "and for {k} {v}", "by {k} {v}", "in {k} {v}",
+        "of {k} {v}", "on {k} {v}", "for {k} {v}", "to {k} {v}", "from {k} {v}",
     ),
     ("where {k} should be {v}", "take {v} for the {k}", "my {k} would be {v}"),
 )  # fmt: skip

@@ -61,6 +61,26 @@ def add_settings(parser: argparse.ArgumentParser, task: type[RunSettings]) -> No
             )
 
 
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """The flags that name a model and where to compute."""
+    parser.add_argument(
+        "--checkpoint", metavar="FILE", default="",
+        help="base model file, or 'sample' (default: needle2 in checkpoints/, else the embedded sample)",
+    )  # fmt: skip
+    parser.add_argument("--lora", metavar="FILE", help="adapter to merge, .safetensors or .pkl")
+    parser.add_argument(
+        "--tokenizer", metavar="FILE", help="SentencePiece model (default: tokenizer.model beside the base)"
+    )
+    parser.add_argument(
+        "--bits", type=int, choices=(2, 4), help="bits of every weight (default: as it ships)"
+    )
+    parser.add_argument("--bits-map", metavar="MAP", help="bits by name, as `needle build` takes them")
+    parser.add_argument(
+        "--backend", metavar="NAME", default="auto",
+        help="the one JAX platform to use: cpu, cuda, rocm, tpu, METAL (default: JAX's own choice)",
+    )  # fmt: skip
+
+
 def given_settings(namespace: argparse.Namespace, task: type[RunSettings]) -> dict[str, object]:
     """The settings that were given, by name."""
     values = vars(namespace)

@@ -6,6 +6,7 @@ P, P + 1, … in every row, so that one write serves all of them, while each row
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -34,7 +35,7 @@ _STOPS = (EOS_ID, TURN_END_ID)
 
 
 class Memory(NamedTuple):
-    """Keys and values of all layers, each (L, B, K, S, head_dim): prompts in slots below P, the rest above."""
+    """Keys and values of all layers, each (L, B, K, S, head_dim): prompts in slots below P, then the rest."""
 
     key: jax.Array
     value: jax.Array
@@ -68,15 +69,24 @@ class Generated(NamedTuple):
     ended: bool
 
 
+@functools.lru_cache(maxsize=8)
+def _compiled(model: SimpleAttentionNetwork, quant: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """`read_prompts` and `decode_step` of one architecture, whatever its weights."""
+    read = jax.jit(partial(read_prompts, model, quant=quant), static_argnames="room")
+    return read, jax.jit(partial(decode_step, model, quant=quant), donate_argnums=1)
+
+
 class Generator:
-    """One model to generate with. Functions are compiled once for each shape of a batch."""
+    """One model to generate with.
+
+    Functions are compiled once for each shape of a batch, and serve every model of the same architecture.
+    """
 
     def __init__(self, model: SimpleAttentionNetwork, variables: Any, *, quant: bool = False) -> None:
         """`variables` as `model.apply` takes them; `quant` rounds activations as the shipped model does."""
         self.config = model.config
         self._variables = jax.device_put(variables)
-        self._read = jax.jit(partial(read_prompts, model, quant=quant), static_argnames="room")
-        self._step = jax.jit(partial(decode_step, model, quant=quant), donate_argnums=1)
+        self._read, self._step = _compiled(model, quant)
 
     def generate(
         self, prompts: Sequence[Sequence[int]], limit: int, pick: Pick | None = None
@@ -116,7 +126,7 @@ class Generator:
 
 
 def padded(prompts: Sequence[Sequence[int]]) -> tuple[Tokens, Tokens]:
-    """tokens (B, P) padded behind each prompt, and lengths (B,); P is one of few, so that few are compiled."""
+    """tokens (B, P) padded behind each prompt, and lengths (B,); P is one of few, for few to be compiled."""
     longest = max(len(prompt) for prompt in prompts)
     tokens = np.full((len(prompts), padded_length(longest)), PAD_ID, np.int32)
     for row, prompt in enumerate(prompts):

@@ -56,6 +56,16 @@ class Row(NamedTuple):
     size_bytes: int
 
 
+@dataclass(frozen=True, eq=False)
+class Assembled:
+    """A checkpoint with its adapter merged: flat parameters, and how they ship."""
+
+    flat: Mapping[str, Any]
+    config: TransformerConfig
+    numerics: Numerics
+    warnings: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Built:
     """A finished archive that was not written yet, and what to say about it."""
@@ -68,6 +78,15 @@ class Built:
 
 def build_archive(sources: Sources) -> Built:
     """Read, merge, quantise. Raises InputError for sources that are unreadable or do not belong together."""
+    merged_model = assemble(sources)
+    config = merged_model.config
+    tokenizer = raw_tokenizer(sources.tokenizer, config.vocab_size)
+    archive = encode_archive(unflatten(merged_model.flat), config, merged_model.numerics.bit_map, tokenizer)
+    return Built(archive, merged_model.numerics, kv_window(config), merged_model.warnings)
+
+
+def assemble(sources: Sources) -> Assembled:
+    """Read a checkpoint, merge the adapter if there is one, settle the bits. Raises InputError."""
     adapter = load_adapter(sources.adapter) if sources.adapter else None
     checkpoint = read_checkpoint(sources.checkpoint)
     config, flat = checkpoint.config, checkpoint.flat
@@ -78,10 +97,8 @@ def build_archive(sources: Sources) -> Built:
         except InputError as error:
             raise InputError(error.message, where=str(sources.adapter), remedy=error.remedy) from None
         flat = merged(flat, adapter.lora, adapter.scale)
-    tokenizer = raw_tokenizer(sources.tokenizer, config.vocab_size)
-    archive = encode_archive(unflatten(flat), config, numerics.bit_map, tokenizer)
     warnings = (numerics.warning, _base_warning(adapter, sources))
-    return Built(archive, numerics, kv_window(config), tuple(filter(None, warnings)))
+    return Assembled(flat, config, numerics, tuple(filter(None, warnings)))
 
 
 def choose_numerics(

@@ -13,7 +13,7 @@ from needle.runs.record import UNREADABLE
 
 Event = dict[str, object]
 Outcome = Literal["", "finished", "stopped", "failed"]
-TrainerPhase = Literal["", "compiling", "running"]
+TrainerPhase = Literal["", "compiling", "running", "scoring"]
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ SCHEMA_VERSION = 1
 UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
 Phase = Literal[
-    "queued", "starting", "compiling", "running", "stopping",
+    "queued", "starting", "compiling", "running", "scoring", "stopping",
     "finished", "stopped", "failed", "killed", "lost",
 ]  # fmt: skip
 ENDED_PHASES: frozenset[str] = frozenset({"finished", "stopped", "failed", "killed", "lost"})

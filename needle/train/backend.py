@@ -35,6 +35,18 @@ def configure_jax() -> None:
 
 def check_backend(planned: str) -> BackendFacts:
     """What the backend is. Raises RunError when it did not start or is not the planned one."""
+    facts = start_backend(planned)
+    if not same_platform(planned, facts.platform):
+        raise RunError(
+            f"planned for {planned}, but JAX came up on {facts.platform} ({facts.device}); "
+            "nothing was computed",
+            remedy=f"`needle devices` says why {planned} does not start; or use --backend {facts.platform}",
+        )
+    return facts
+
+
+def start_backend(planned: str) -> BackendFacts:
+    """Start JAX, on whatever it comes up; `planned` is only for words. Raises RunError when none does."""
     try:
         devices = jax.local_devices()
     except (RuntimeError, AssertionError) as error:
@@ -43,13 +55,7 @@ def check_backend(planned: str) -> BackendFacts:
             remedy="`needle devices` says what works on this machine; --backend cpu always does",
         ) from error
     platform = platform_name(jax.default_backend(), devices[0].client.platform_version)
-    facts = BackendFacts(platform, devices[0].device_kind, len(devices), jax.__version__)
-    if not same_platform(planned, platform):
-        raise RunError(
-            f"planned for {planned}, but JAX came up on {platform} ({facts.device}); nothing was trained",
-            remedy=f"`needle devices` says why {planned} does not start; or use --backend {platform}",
-        )
-    return facts
+    return BackendFacts(platform, devices[0].device_kind, len(devices), jax.__version__)
 
 
 def platform_name(default_backend: str, platform_version: str) -> str:

@@ -10,6 +10,8 @@ from pathlib import Path
 import jax
 
 from needle.config import FinetuneSettings, from_json
+from needle.data.calls import Scores
+from needle.data.score_table import score_lines
 from needle.errors import RunError
 from needle.model.adapters import AdapterFile
 from needle.model.lora import init_lora
@@ -31,7 +33,8 @@ from needle.train.program import (
     load_program,
     rounding_of,
 )
-from needle.train.recorder import Recorder, nonfinite_words
+from needle.train.recorder import Recorder, nonfinite_words, say
+from needle.train.scoring import score_models
 from needle.train.state import TrainState
 from needle.train.step import initial_state
 from needle.train.stop import StopSignal
@@ -179,10 +182,10 @@ def _work(session: Session, program: Program) -> Work:
 def _finish(session: Session, end: LoopEnd) -> Ending:
     """Save what there is, whatever the end was, and say it."""
     step, total = int(end.state.step), session.inputs.batches.total_steps
-    elsewhere = ""
+    adapter, elsewhere = None, ""
     if step:
         _save(session, end.state)
-        elsewhere = _save_adapter(session, end.state)
+        adapter, elsewhere = _save_adapter(session, end.state)
     if end.nonfinite is not None:
         lines = session.inputs.batches.lines(end.nonfinite.step)
         session.recorder.nonfinite(*end.nonfinite, lines)
@@ -190,6 +193,8 @@ def _finish(session: Session, end: LoopEnd) -> Ending:
     if end.stopped:
         where = elsewhere or "the adapter is saved"
         return Ending("stopped", f"stopped on request after step {step} of {total}; {where}")
+    if adapter is not None:
+        _score(session, adapter)
     return Ending("finished", elsewhere)
 
 
@@ -204,8 +209,8 @@ def _save(session: Session, state: TrainState) -> None:
         session.recorder.checkpoint(int(state.step), directory)
 
 
-def _save_adapter(session: Session, state: TrainState) -> str:
-    """Write the result. Returns why it is elsewhere than asked for, usually nothing."""
+def _save_adapter(session: Session, state: TrainState) -> tuple[AdapterFile, str]:
+    """Write the result. Returns it, and why it is elsewhere than asked for, usually nothing."""
     settings, recorder = session.settings, session.recorder
     rounding = rounding_of(session.plan)
     adapter = AdapterFile(
@@ -221,4 +226,24 @@ def _save_adapter(session: Session, state: TrainState) -> str:
     if elsewhere:
         recorder.warning(elsewhere)
     recorder.artifact(path)
-    return elsewhere
+    return adapter, elsewhere
+
+
+def _score(session: Session, adapter: AdapterFile) -> None:
+    """Say how good the result is, and the base without it; the training is saved by then."""
+    if not session.settings.eval or not session.inputs.validation:
+        return
+    recorder = session.recorder
+    recorder.phase("scoring")
+    told: list[tuple[str, Scores]] = []
+
+    def tell(model: str, weights: str, scores: Scores) -> None:
+        recorder.scores(model, weights, scores)
+        told.append((f"{model}, {weights}", scores))
+
+    execution = replace(execution_of(session.plan), remat=False)
+    problem = score_models(session.inputs, adapter, execution, tell, session.stop_requested)
+    if problem:
+        say(f"scores: {problem}")
+    for line in score_lines(told) if told else ():
+        say(line)

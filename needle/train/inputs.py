@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from needle.config import FinetuneSettings
-from needle.data.examples import read_examples
+from needle.data.examples import Example, read_examples
 from needle.data.locate import locate_base, locate_data, locate_tokenizer
 from needle.data.order import training_order
 from needle.data.selection import Selected, check_vocabulary, select_examples
@@ -30,11 +30,15 @@ class Base:
 
 @dataclass(frozen=True, eq=False)
 class FinetuneInputs:
-    """Everything a run reads. `digests` identify the content of each, by what a person calls it."""
+    """Everything a run reads. `digests` identify the content of each, by what a person calls it.
+
+    `validation` are the examples that are held out, as text.
+    """
 
     base: Base
     tokenizer: Path
     selected: Selected
+    validation: tuple[Example, ...]
     batches: BatchPlan
     digests: dict[str, str]
 
@@ -56,8 +60,10 @@ def read_inputs(settings: FinetuneSettings) -> FinetuneInputs:
     )
     order = training_order(len(selected.examples), settings.val_split, settings.seed, settings.epochs)
     batches = plan_batches(selected.examples, order, settings.batch_size)
+    by_line = {example.line: example for example in read.examples}
+    validation = tuple(by_line[selected.examples[index].line] for index in order.validation)
     digests = {"the base model": _file_digest(path), "the data": _examples_digest(selected.examples)}
-    return FinetuneInputs(base, tokenizer_path, selected, batches, digests)
+    return FinetuneInputs(base, tokenizer_path, selected, validation, batches, digests)
 
 
 def _file_digest(path: Path) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from needle.data.calls import Scores
 from needle.runs.record import Plan
 from needle.runs.writer import RunWriter
 from needle.train.backend import BackendFacts
@@ -101,6 +102,10 @@ class Recorder:
         self.writer.report(step + 1, val_loss=val_loss)
         self.writer.event("evaluation", step=step + 1, val_loss=val_loss)
         say(f"step {step + 1}  validation loss {val_loss:.4f}")
+
+    def scores(self, model: str, weights: str, scores: Scores) -> None:
+        """What a model scored on the validation examples; the table for people comes when all are there."""
+        self.writer.event("scores", model=model, weights=weights, **scores.facts())
 
     def nonfinite(self, step: int, metrics: StepMetrics, lines: list[int]) -> None:
         self.writer.event(
