@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tools import base_words as words
+from tools.everyday import Asked, EverydayTool, ask, everyday, offered_schema
 from tools.sample_phrases import TOOLS as SAMPLE_TOOLS
 from tools.sample_phrases import Row
 
@@ -61,11 +62,12 @@ class Novelty:
     phrasing: bool = False
 
 
-def example_rows(seed: int, novelty: Novelty = Novelty()) -> Iterator[Row]:
-    """Examples without end, the same for the same seed."""
+def example_rows(seed: int, novelty: Novelty = Novelty(), *, everyday_share: float = 0.0) -> Iterator[Row]:
+    """Examples without end, the same for the same seed; a part of them of everyday tools."""
     generator = random.Random(seed)
+    maker = Maker(generator, novelty)
     while True:
-        yield Maker(generator, novelty).row()
+        yield maker.everyday_row() if everyday_share and generator.random() < everyday_share else maker.row()
 
 
 class Maker:
@@ -81,6 +83,66 @@ class Maker:
         if kind < 0.15:
             return self._unanswerable()
         return self._answered(2 if kind < 0.25 else 1)
+
+    def everyday_row(self) -> Row:
+        """The same with tools that people have, some made-up ones beside them."""
+        kind = self._random.random()
+        known = everyday().held_out_tools if self._novelty.tools else everyday().tools
+        tools = self._random.sample(known, 4)
+        others = self._random.choice((0, 1, 1, 2, 2, 3))
+        calls = 0 if kind < 0.15 else 2 if kind < 0.25 else 1
+        asked = [self._asked(tool) for tool in tools[: max(calls, 1)]]
+        schemas = [one.schema for one in asked if calls]
+        schemas += [offered_schema(tool, self._random) for tool in tools[len(asked) :][:others]]
+        if not schemas or self._random.random() < 0.3:
+            schemas += [self._schema(tool) for tool in self._offered(self._random.choice((1, 2)))]
+        named = {str(schema["name"]): schema for schema in reversed(schemas)}
+        said = self._random.choice(_JOINTS).join(
+            one.said.rstrip("?") if calls > 1 else one.said for one in asked
+        )
+        if not calls and self._random.random() < 0.6:
+            row: Row = {"query": self._small_talk()}
+        else:
+            row = {"query": said if _says_enough(said) else self._spoken(said)}
+        offered = list(named.values())
+        self._random.shuffle(offered)
+        row |= {"tools": offered, "answers": [one.call for one in asked] if calls else []}
+        if self._random.random() < 0.2:
+            row["reasoning"] = "; ".join(sum((one.reasons for one in asked), [])) if calls else "no tool fits"
+        return row if row.get("reasoning", True) else {k: v for k, v in row.items() if k != "reasoning"}
+
+    def _small_talk(self) -> str:
+        if self._random.random() < 0.5:
+            return self._random.choice(
+                everyday().held_out_talk if self._novelty.phrasing else everyday().talk
+            )
+        return self._filled(self._random.choice(words.SMALL_TALK.of(held_out=self._novelty.phrasing)))
+
+    def _asked(self, tool: EverydayTool) -> Asked:
+        return ask(tool, self._random, self._everyday_value, held_out=self._novelty.phrasing)
+
+    def _everyday_value(self, kind: str) -> tuple[str, Value]:
+        chance = self._random.random()
+        if kind == "small":
+            return self._number("integer") if chance < 0.2 else _same_number(self._random.randint(1, 100))
+        if kind == "thing":
+            word = self._noun() if chance < 0.5 else self._filled("{a}" if chance < 0.7 else "{a} {b}")
+            return _same(f"the {word}" if self._random.random() < 0.15 else word)
+        if kind == "company":
+            word = self._made_up() if chance < 0.5 else self._plain_word()
+            return _same(word.capitalize())
+        if kind == "file":
+            return _same(self._plain_word() + self._random.choice((".txt", ".pdf", ".csv", "", ".md")))
+        if kind == "room":
+            return _same(self._random.choice(words.ROOMS) if chance < 0.6 else self._plain_word())
+        if kind == "person" and chance < 0.3:
+            return _same(self._random.choice(words.PEOPLE))
+        if kind == "time" and chance < 0.25:
+            return self._random.choice(words.SPOKEN_TIMES)
+        if kind == "text" and chance < 0.5:
+            return _same(self._filled(self._random.choice(words.SENTENCES)))
+        json_type = self._random.choice(("integer", "integer", "number"))
+        return self._value(Argument("", kind, json_type))
 
     def _answered(self, calls: int) -> Row:
         offered = self._offered(calls + self._random.choice((0, 1, 1, 2, 2, 3) if calls == 1 else (0, 1)))
@@ -361,6 +423,15 @@ class Maker:
 
 def _said(name: str) -> str:
     return name.replace("_", " ")
+
+
+def _says_enough(said: str) -> bool:
+    """Whether no politeness goes around these words."""
+    return said.endswith("?") or "please" in said or said.startswith(("I ", "we ", "my ", "the "))
+
+
+def _same_number(number: int) -> tuple[str, Value]:
+    return str(number), number
 
 
 def _same(text: str) -> tuple[str, Value]:

@@ -282,3 +282,24 @@ SMALL_TALK = Words(
         "say something {a}", "why do people love {a}?", "what comes after {n}?",
     ),
 )  # fmt: skip
+
+ROOMS = tuple(
+    "lounge loft workshop terrace porch pantry gym library den corridor entrance studio playroom balcony "
+    "greenhouse".split()
+) + ("guest room", "back yard", "front garden", "wine cellar", "roof terrace", "east wing")
+PEOPLE = ("my sister", "my mother", "Dad", "my boss", "the doctor", "Dr. Lund", "Mrs. Osei", "my friend",
+          "the neighbours", "my wife", "my uncle", "the babysitter", "Aunt Vera")  # fmt: skip
+SPOKEN_TIMES: tuple[tuple[str, str], ...] = (
+    ("noon", "12:00"), ("midnight", "00:00"), ("half past one", "13:30"), ("half past two", "14:30"),
+    ("half past three", "15:30"), ("half past four", "16:30"), ("half past six", "18:30"),
+    ("seven in the morning", "07:00"), ("nine in the morning", "09:00"), ("eight in the evening", "20:00"),
+    ("ten in the evening", "22:00"), ("three in the afternoon", "15:00"), ("quarter past two", "14:15"),
+)  # fmt: skip
+"""What is said for a time in other ways than in figures, and the time that is meant."""
+SENTENCES = (
+    "the {a} is broken", "we are out of {a}", "I found the {a}", "{p} called", "the {a} starts at {n}",
+    "I will be {n} minutes late", "the {a} and the {b} are ready", "bring {a} and {b}", "I like the {a}",
+    "do not touch the {a}", "my {a} needs a new {b}", "the meeting is at {n}", "she wants the {a}",
+    "we meet at the {a}", "it is time for the {a}", "I left my {a} at the {b}", "your {a} is here",
+    "{p} needs the {a}", "nobody fed the {a}", "the {a} costs {n}", "I am on my way", "all is well",
+)  # fmt: skip

@@ -40,6 +40,8 @@ PROMPT_WEIGHT = 0.1
 """What a token of the prompt counts: reading is learned faster by one who also has to guess."""
 SAVE_EVERY_S = 120.0
 MUON_RATE, ADAM_RATE, RISE_STEPS = 0.015, 2e-3, 200
+EVERYDAY_SHARE = 0.5
+"""Part of the examples that are of everyday tools; the others are of tools that nobody has."""
 QUANTISED_SHARE = 0.15
 """The last part of the training is done on weights rounded to 4 bits, as they ship."""
 
@@ -72,7 +74,7 @@ def batches(tokenizer: Tokenizer, first_step: int) -> Iterator[Batch]:
     ready: queue.Queue[Batch] = queue.Queue(8)
 
     def make() -> None:
-        rows = example_rows(SEED + 1000 * first_step)
+        rows = example_rows(SEED + 1000 * first_step, everyday_share=EVERYDAY_SHARE)
         held: list[TokenizedExample] = []
         while True:
             while sum(map(len, held)) < 0.94 * SHAPE.rows * SHAPE.length:
