@@ -44,6 +44,7 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     _add_finetune(commands)
     _add_eval(commands)
+    _add_run(commands)
     _add_build(commands)
     _add_devices(commands)
     _add_runs(commands)
@@ -81,6 +82,41 @@ def _add_eval(commands: Commands[Parser]) -> None:
     parser.add_argument(
         "--overwrite", action="store_true", help="replace a file at --failures that is no list of failures"
     )
+    parser.add_argument(
+        "--constrained", action="store_true", help="hold every answer to the tools its example declares"
+    )
+    _add_common(parser, runs=False)
+
+
+def _add_run(commands: Commands[Parser]) -> None:
+    parser = _command(
+        commands, "run", "ask a model, as it ships: the prompt, the calls, the reasoning", "run"
+    )
+    parser.add_argument(
+        "--query", metavar="TEXT", required=True, help="what to ask; '-' reads it from standard input"
+    )
+    parser.add_argument(
+        "--tools", metavar="FILE", help="JSON list of tools to call, or 'sample' (default: none)"
+    )
+    parser.add_argument("--system", metavar="TEXT", default="", help="system text before the query")
+    add_model(parser)
+    parser.add_argument(
+        "--float", action="store_true", help="the weights as trained, not rounded as they ship"
+    )
+    parser.add_argument(
+        "--constrained",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="hold the answer to the tools' schemas (the default with --tools)",
+    )
+    parser.add_argument(
+        "--temperature",
+        type=float,
+        default=0.0,
+        help="0: the likeliest token; 1: drawn as the model says",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn at a temperature")
+    parser.add_argument("--limit", type=int, default=256, metavar="TOKENS", help="longest answer")
     _add_common(parser, runs=False)
 
 

@@ -108,8 +108,9 @@ class Maker:
         self._random.shuffle(offered)
         row |= {"tools": offered, "answers": [one.call for one in asked] if calls else []}
         if self._random.random() < 0.2:
-            row["reasoning"] = "; ".join(sum((one.reasons for one in asked), [])) if calls else "no tool fits"
-        return row if row.get("reasoning", True) else {k: v for k, v in row.items() if k != "reasoning"}
+            reasons = [reason for one in asked for reason in one.reasons] if calls else ["no tool fits"]
+            row |= {"reasoning": "; ".join(reasons)} if reasons else {}
+        return row
 
     def _small_talk(self) -> str:
         if self._random.random() < 0.5:

@@ -283,10 +283,9 @@ SMALL_TALK = Words(
     ),
 )  # fmt: skip
 
-ROOMS = tuple(
-    "lounge loft workshop terrace porch pantry gym library den corridor entrance studio playroom balcony "
-    "greenhouse".split()
-) + ("guest room", "back yard", "front garden", "wine cellar", "roof terrace", "east wing")
+ROOMS = ("lounge", "loft", "workshop", "terrace", "porch", "pantry", "gym", "library", "den", "corridor",
+         "entrance", "studio", "playroom", "balcony", "greenhouse", "guest room", "back yard", "front garden",
+         "wine cellar", "roof terrace", "east wing")  # fmt: skip
 PEOPLE = ("my sister", "my mother", "Dad", "my boss", "the doctor", "Dr. Lund", "Mrs. Osei", "my friend",
           "the neighbours", "my wife", "my uncle", "the babysitter", "Aunt Vera")  # fmt: skip
 SPOKEN_TIMES: tuple[tuple[str, str], ...] = (

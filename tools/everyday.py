@@ -132,7 +132,7 @@ def _schema(
 def _tool(head: str, usual: str, new: str) -> EverydayTool:
     names, description, arguments = (part.strip() for part in head.split(" : "))
     parameters = tuple(_parameter(word) for word in arguments.split())
-    assert usual.startswith("> ") and new.startswith("? "), head
+    assert (usual[:2], new[:2]) == ("> ", "? "), head
     tool = EverydayTool(
         _parts(names, "/"), description, parameters, _phrases(usual[2:], parameters),
         _phrases(new[2:], parameters),

@@ -1,4 +1,4 @@
-"""Make the embedded base of what `tools.train_base` reached: its weights as float16, checked before they ship.
+"""Make the embedded base of what `tools.train_base` reached: its weights as float16.
 
 python -m tools.make_base TRAINED.safetensors [OUT.safetensors]
 """

@@ -44,7 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
         from needle.train.evaluate import evaluate
 
         found = [
-            evaluate(form, examples, model.tokenizer, progress=tell) for form in _forms(arguments, model)
+            evaluate(form, examples, model.tokenizer, constrained=arguments.constrained, progress=tell)
+            for form in _forms(arguments, model)
         ]
     _write_failures(out, [failure for one in found for failure in one.failures])
     _report(arguments, data, model, found, out)
@@ -173,6 +174,7 @@ def _report(
             "checkpoint": model.name,
             "adapter": arguments.lora,
             "archive": arguments.cact,
+            "constrained": arguments.constrained,
             "bits_map": str(model.numerics.bit_map),
             "scores": {one.form: one.scores.facts() for one in found},
             "failures": str(out),
@@ -181,6 +183,8 @@ def _report(
         return
     print("\n".join(score_lines([(one.form, one.scores) for one in found])))
     print(f"bits       {model.numerics.bit_map.words} — {model.numerics.reason}")
+    if arguments.constrained:
+        print("answers    held to the tools that each example declares")
     print(f"failures   {out} — {sum(len(one.failures) for one in found)}")
 
 

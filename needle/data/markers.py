@@ -15,6 +15,9 @@ MARKERS = (
     TOOLS_END, CALL_START, CALL_END, RESULT_START, RESULT_END,
 )  # fmt: skip
 
+MARKER_SYMBOLS = {marker: 256 + number for number, marker in enumerate(MARKERS)}
+"""What markers count as where text is taken apart into symbols: a symbol each, beside the bytes 0..255."""
+
 PAD_ID, EOS_ID, BOS_ID, UNKNOWN_ID = 0, 1, 2, 3
 FIRST_MARKER_ID = 4
 TURN_END_ID = FIRST_MARKER_ID + MARKERS.index(TURN_END)

@@ -14,5 +14,5 @@ def sample_directory() -> Path:
 
 
 def sample_base() -> Path:
-    """The sample's small base model, with random weights."""
+    """The sample's small base model, trained from scratch on made-up and everyday tools."""
     return sample_directory() / "base.safetensors"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,19 @@ import numpy.typing as npt
 
 from needle.data.examples import Example, render
 from needle.data.files import open_input, refuse_foreign, unreadable
-from needle.data.markers import BOS_ID, EOS_ID, FIRST_MARKER_ID, MARKERS, PAD_ID, UNKNOWN_ID
+from needle.data.markers import (
+    BOS_ID,
+    EOS_ID,
+    FIRST_MARKER_ID,
+    MARKER_SYMBOLS,
+    MARKERS,
+    PAD_ID,
+    UNKNOWN_ID,
+)
 from needle.errors import InputError
 
+_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
+"""What a space looks like in a piece."""
 _WANTED = "a SentencePiece model with the Needle markers, such as the tokenizer.model of a checkpoint"
 
 
@@ -70,6 +81,11 @@ class Tokenizer:
         """Tokens of a text, without beginning and end."""
         return self._processor.encode(text)
 
+    @functools.cached_property
+    def symbols(self) -> list[tuple[int, ...] | None]:
+        """What each piece says, as `needle.data.grammar` counts symbols; None for one that says nothing."""
+        return [_symbols(self._processor, number) for number in range(self.vocab_size)]
+
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of tokens; those that stand for no text are dropped."""
         return self._processor.decode([int(token) for token in tokens])
@@ -98,6 +114,10 @@ class _Processor(Protocol):
     def pad_id(self) -> int: ...
     def eos_id(self) -> int: ...
     def bos_id(self) -> int: ...
+    def is_byte(self, id: int) -> bool: ...
+    def is_control(self, id: int) -> bool: ...
+    def is_unknown(self, id: int) -> bool: ...
+    def is_unused(self, id: int) -> bool: ...
     def unk_id(self) -> int: ...
     def encode(self, text: str) -> list[int]: ...
     def decode(self, ids: list[int]) -> str: ...
@@ -120,6 +140,17 @@ def _processor(content: bytes, path: Path | str) -> _Processor:
     if not loaded:
         raise InputError("is not a SentencePiece model", where=str(path), remedy=f"give {_WANTED}")
     return cast(_Processor, processor)
+
+
+def _symbols(processor: _Processor, number: int) -> tuple[int, ...] | None:
+    piece = processor.id_to_piece(number)
+    if piece in MARKER_SYMBOLS:
+        return (MARKER_SYMBOLS[piece],)
+    if processor.is_byte(number):
+        return (int(piece[1:-1], 16),)
+    if processor.is_control(number) or processor.is_unknown(number) or processor.is_unused(number):
+        return None
+    return tuple(piece.replace(_SPACE, " ").encode())
 
 
 def _not_needle(processor: _Processor) -> str:

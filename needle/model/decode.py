@@ -31,7 +31,7 @@ Pick = Callable[[int, Logits], int]
 _LENGTHS = (64, 128, 192, 256, 384, 512, 768, 1024)
 _LONGER_STEP = 512
 _UNSEEN = -1e30
-_STOPS = (EOS_ID, TURN_END_ID)
+STOPS = (EOS_ID, TURN_END_ID)
 
 
 class Memory(NamedTuple):
@@ -96,7 +96,7 @@ class Generator:
         ended = [False] * len(prompts)
         for tokens in self.steps(prompts, limit, pick):
             for row, token in enumerate(tokens):
-                if token in _STOPS:
+                if token in STOPS:
                     ended[row] = True
                 elif token != PAD_ID:
                     texts[row].append(token)
@@ -112,7 +112,7 @@ class Generator:
         for number in range(limit):
             chosen = np.where(going, self._choose(scores, going, pick), PAD_ID).astype(np.int32)
             yield [int(token) for token in chosen]
-            going &= ~np.isin(chosen, (*_STOPS, PAD_ID))
+            going &= ~np.isin(chosen, (*STOPS, PAD_ID))
             if not going.any() or number + 1 == limit:
                 return
             state, scores = self._step(self._variables, state, chosen)

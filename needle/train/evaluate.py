@@ -16,6 +16,7 @@ from needle.model.configuration import TransformerConfig
 from needle.model.decode import Generated, Generator
 from needle.model.fake_quantise import fake_quantised_params
 from needle.model.parameters import flatten, parameter_shapes, unflatten
+from needle.model.picking import Sampler, held_to
 
 ANSWER_TOKENS = 256
 """An answer that is longer is taken as it is by then, which usually means that it cannot be read."""
@@ -79,11 +80,13 @@ def evaluate(
     examples: Sequence[Example],
     tokenizer: Tokenizer,
     *,
+    constrained: bool = False,
     progress: Progress | None = None,
     stop_requested: Callable[[], bool] | None = None,
 ) -> Evaluation:
     """Answer every example greedily and compare; failures come in the order of the file.
 
+    With `constrained`, every answer is held to the tools that its example declares.
     Examples of like length are answered together, so that little is padded. Between two batches a stop is
     heeded: what was answered by then is what the evaluation is of.
     """
@@ -96,7 +99,11 @@ def evaluate(
             break
         members = order[start : start + BATCH_ROWS]
         rows = members + members[-1:] * (BATCH_ROWS - len(members))  # one shape for all batches
-        answers = form.generator.generate([prompts[number] for number in rows], ANSWER_TOKENS)
+        pick = None
+        if constrained:
+            tools = [examples[number].tools for number in rows]
+            pick = held_to(tools, tokenizer, ANSWER_TOKENS, Sampler())
+        answers = form.generator.generate([prompts[number] for number in rows], ANSWER_TOKENS, pick)
         for number, answer in zip(members, answers, strict=False):
             _count(found, examples[number], said_of(answer, tokenizer))
         if progress is not None:
