@@ -232,7 +232,7 @@ class Maker:
         required = self._random.random() < 0.6
         if kind == "choice":
             known = words.CHOICES.get(name) if self._random.random() < 0.5 else None
-            options = known.training if known else tuple({self._plain_word() for _ in range(4)})
+            options = known.training if known else tuple(dict.fromkeys(self._plain_word() for _ in range(4)))
             chosen = self._random.sample(
                 options, self._random.randint(min(2, len(options)), min(4, len(options)))
             )
