@@ -1,9 +1,9 @@
 """Make the embedded sample: `python -m tools.make_sample [DIRECTORY]`.
 
 Writes `train.jsonl`, `heldout.jsonl` and `tokenizer.model`; the same seed gives the same files. The embedded
-tokenizer is older than that: some choices in `base_rows` followed the hash seed of the process that learned it,
-and 1,017 of its 1,024 pieces come out again. The embedded base was trained with it, so it stays; a base
-trained anew takes the tokenizer that is learned with it.
+tokenizer is older than that: some choices in `base_rows` followed the hash seed of the process that
+learned it, and 1,017 of its 1,024 pieces come out again. The embedded base was trained with it, so it stays;
+a base trained anew takes the tokenizer that is learned with it.
 """
 
 from __future__ import annotations

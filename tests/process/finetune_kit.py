@@ -28,6 +28,7 @@ SETTINGS = {
     "lora_alpha": 8,
     "max_len": 512,
     "val_split": 0.25,
+    "eval": False,
 }
 TOTAL_STEPS = 15
 STEPS_PER_EPOCH = 5
