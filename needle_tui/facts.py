@@ -24,7 +24,8 @@ def facts_of(request: RunRequest, events: Sequence[Event]) -> tuple[tuple[str, D
         ("Base", plan.base),
     ]
     if data:
-        found.append(("Data", Decision(_data_words(data), _data_reason(data))))
+        reasons = [_data_reason(data), plan.data.reason if plan.data else ""]
+        found.append(("Data", Decision(_data_words(data), "; ".join(filter(None, reasons)))))
     if compiled and isinstance(compiled.get("seconds"), (int, float)):
         seconds = float(str(compiled["seconds"]))
         jax = f"jax {backend['jax']}" if backend.get("jax") else ""

@@ -13,6 +13,7 @@ def plan_lines(plan: Plan) -> list[str]:
     lines = [
         decision_line(name, decision)
         for name, decision in (
+            ("data", plan.data),
             ("base", plan.base),
             ("python", plan.python),
             ("backend", plan.backend),

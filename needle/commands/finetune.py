@@ -12,6 +12,7 @@ import msgspec
 from needle.commands.arguments import given_settings
 from needle.commands.describe import plan_lines
 from needle.config import FinetuneSettings, build, to_json
+from needle.data.report import report_lines
 from needle.errors import InputError
 from needle.launch.inventory import inventory_for_start
 from needle.launch.plan import make_plan
@@ -71,6 +72,10 @@ def _say_findings(settings: FinetuneSettings, facts: FinetuneFacts) -> None:
         fate = "cut" if settings.over_length == "cut" else "left out"
         count = len(data.over_length_lines)
         _say(f"{data.path}: {count} examples over max-len are {fate}, lines {lines}{more}")
+    amount, *findings = report_lines(data.report) if data.report else [""]
+    _say(f"data: {amount}")
+    for line in findings:
+        _say(f"  {line}")
     _say(f"base: {facts.base_choice.choice} ({facts.base_choice.reason})")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from needle.config import FinetuneSettings, to_arguments
+from needle.data.report import report_lines
 from needle.devices.inventory import Device, Interpreter, Inventory
 from needle.launch.backend import backend_named, choose_backend
 from needle.launch.device_choice import choose_devices
@@ -74,6 +75,17 @@ def make_plan(
         devices=devices.decision,
         versions=versions_of(interpreter),
         rounding=choose_rounding(settings.qat, facts.base.weight_bits if facts.base else ""),
+        data=_data_decision(facts),
+    )
+
+
+def _data_decision(facts: FinetuneFacts) -> Decision | None:
+    """How much there is, and what the report found."""
+    if facts.data is None or facts.data.report is None:
+        return None
+    amount, *findings = report_lines(facts.data.report)
+    return Decision(
+        amount, "; ".join(line.strip() for line in findings).replace("declare:; line", "declare: line")
     )
 
 

@@ -19,6 +19,7 @@ from needle.config import fields_of as settings_of
 from needle.data.base import BaseFacts, inspect_base
 from needle.data.examples import ExampleFile, LineProblem, read_examples, render
 from needle.data.locate import ADAPTER_SUFFIXES, locate_base, locate_data, locate_tokenizer
+from needle.data.report import DataReport, report_on
 from needle.data.selection import check_vocabulary, select_examples
 from needle.data.tokenizer import TokenizedExample, Tokenizer, tokenize
 from needle.errors import InputError
@@ -52,6 +53,7 @@ class DataFacts:
     longest: int
     total_tokens: int
     counted: bool
+    report: DataReport | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _inspect_data(
     if read is None:
         return None
     if tokenizer is None or len(read.examples) > _COUNTED_EXAMPLES:
-        return _estimated(settings, read)
+        return _estimated(settings, read, _report(read, None))
     tokenized = _tokenized(tokenizer, read)
     selected = _checked(
         problems,
@@ -136,21 +138,22 @@ def _inspect_data(
     )
     lengths = [len(example) for example in (selected.examples if selected else tokenized)]
     over = tuple(example.line for example in tokenized if len(example) > settings.max_len)
-    return _facts(settings, read, lengths, over, counted=True)
+    return _facts(settings, read, lengths, over, _report(read, tokenizer), counted=True)
 
 
-def _estimated(settings: FinetuneSettings, read: ExampleFile) -> DataFacts:
+def _estimated(settings: FinetuneSettings, read: ExampleFile, report: DataReport) -> DataFacts:
     """Lengths from characters, for a machine without the tokenizer and for very long files."""
     estimates = {
         example.line: int(sum(map(len, render(example))) / _CHARACTERS_PER_TOKEN) + _MARKUP_TOKENS
         for example in read.examples
     }
-    return _facts(settings, read, list(estimates.values()), (), counted=False)
+    return _facts(settings, read, list(estimates.values()), (), report, counted=False)
 
 
 def _facts(
-    settings: FinetuneSettings, read: ExampleFile, lengths: list[int], over: tuple[int, ...], *, counted: bool
-) -> DataFacts:
+    settings: FinetuneSettings, read: ExampleFile, lengths: list[int], over: tuple[int, ...],
+    report: DataReport, *, counted: bool,
+) -> DataFacts:  # fmt: skip
     return DataFacts(
         path=settings.data,
         size_bytes=read.size_bytes,
@@ -162,6 +165,7 @@ def _facts(
         longest=max(lengths),
         total_tokens=sum(lengths),
         counted=counted,
+        report=report,
     )
 
 
@@ -179,6 +183,17 @@ def _tokenized(tokenizer: Tokenizer, read: ExampleFile) -> tuple[TokenizedExampl
     """The examples as tokens; a form that asks again after each key gets them from memory."""
     path = Path(read.path)
     return _tokenized_file(path, path.stat().st_mtime_ns, tokenizer)
+
+
+@functools.lru_cache(maxsize=2)
+def _report_on_file(path: Path, modified_ns: int, tokenizer: Tokenizer | None) -> DataReport:
+    tokenized = _tokenized_file(path, modified_ns, tokenizer) if tokenizer else ()
+    return report_on(read_examples(path), tokenized)
+
+
+def _report(read: ExampleFile, tokenizer: Tokenizer | None) -> DataReport:
+    path = Path(read.path)
+    return _report_on_file(path, path.stat().st_mtime_ns, tokenizer)
 
 
 def _check_out(settings: FinetuneSettings, problems: dict[str, str]) -> None:

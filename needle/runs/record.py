@@ -87,7 +87,7 @@ class Plan(msgspec.Struct, frozen=True):
     `command` starts the trainer, with `{run}` standing for the run directory; `command_line` is what a
     person types for the same run. `python` and `devices` say why this interpreter and these devices;
     `versions` are of the interpreter and of what it computes with. `rounding` is `none` or the bits of the
-    weights that are trained for.
+    weights that are trained for. `data` is how much there is to learn from, with what was found in it.
     """
 
     command: tuple[str, ...]
@@ -105,6 +105,7 @@ class Plan(msgspec.Struct, frozen=True):
     devices: Decision | None = None
     versions: dict[str, str] = {}
     rounding: Decision | None = None
+    data: Decision | None = None
 
 
 class RunRequest(msgspec.Struct, frozen=True):

@@ -284,6 +284,8 @@ def decisions_of(plan: Plan) -> tuple[tuple[str, Decision], ...]:
         ("Precision", plan.precision),
         ("Python", Decision(plan.interpreter, "")),
     ]
+    if plan.data is not None:
+        found.append(("Data", plan.data))
     if plan.rounding is not None:
         found.insert(4, ("Rounding", plan.rounding))
     if plan.memory is not None:
