@@ -117,6 +117,9 @@ class Maker:
             return self._random.choice(
                 everyday().held_out_talk if self._novelty.phrasing else everyday().talk
             )
+        return self._made_up_talk()
+
+    def _made_up_talk(self) -> str:
         return self._filled(self._random.choice(words.SMALL_TALK.of(held_out=self._novelty.phrasing)))
 
     def _asked(self, tool: EverydayTool) -> Asked:
@@ -165,8 +168,7 @@ class Maker:
         offered = self._offered(self._random.choice((2, 3, 4)))
         missing = offered.pop()
         if self._random.random() < 0.6:
-            frame = self._random.choice(words.SMALL_TALK.of(held_out=self._novelty.phrasing))
-            said = self._filled(frame)
+            said = self._made_up_talk()
         else:
             said = self._spoken(self._request(missing, [missing, *offered])[0])
         row: Row = {"query": said, "tools": [self._schema(tool) for tool in offered], "answers": []}

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from needle.commands.models import missing_package
+from needle.commands.printing import print_json
 from needle.config import FinetuneSettings
 from needle.data.locate import locate_base, locate_tokenizer
 from needle.errors import InputError
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         _refuse_own_source(out, sources)
         built = build_archive(sources)
     except ModuleNotFoundError as error:
-        raise _missing(error) from None
+        raise missing_package(error, "building an archive") from None
     write_archive(out, built.archive.content)
     for warning in built.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -63,20 +63,12 @@ def _refuse_own_source(out: Path, sources: Sources) -> None:
             )
 
 
-def _missing(error: ModuleNotFoundError) -> InputError:
-    return InputError(
-        f"building an archive needs {(error.name or '').partition('.')[0]}, which is not installed",
-        remedy="install it with: pip install 'needle-tui[train]'",
-    )
-
-
 def _report(built: Built, out: Path, sources: Sources, *, as_json: bool) -> None:
     from needle.model.export import summary
 
     rows = summary(built.archive)
     if as_json:
-        content = msgspec.json.encode(_document(built, rows, out, sources))
-        sys.stdout.buffer.write(msgspec.json.format(content, indent=2) + b"\n")
+        print_json(_document(built, rows, out, sources))
         return
     print("\n".join(_table(rows)))
     print(f"bits        {built.numerics.bit_map.words} — {built.numerics.reason}")

@@ -6,8 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-import msgspec
-
+from needle.commands.printing import print_json
 from needle.devices.doctor import can_train, findings, users_text
 from needle.devices.inventory import Backend, Device, Interpreter, Inventory, inventory_from
 from needle.devices.platforms import canonical_platform
@@ -23,8 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what is here. Returns 1 when training cannot run in any interpreter that was found."""
     inventory = _looked_at(arguments)
     if arguments.json:
-        content = msgspec.json.encode(document(inventory))
-        sys.stdout.buffer.write(msgspec.json.format(content, indent=2) + b"\n")
+        print_json(document(inventory))
     else:
         print("\n".join(inventory_lines(inventory)))
     return 0 if can_train(inventory) else 1

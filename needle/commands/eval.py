@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 from rich.console import Console
 from rich.progress import Progress
 
 from needle.commands.models import LoadedModel, load_model
+from needle.commands.printing import print_json, say
 from needle.data.examples import Example, ExampleFile, read_examples
 from needle.data.jsontext import JsonError, parse_json
 from needle.data.locate import SAMPLE
@@ -39,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model(arguments)
     examples = _fitting(read, model)
     for warning in model.warnings:
-        _say(f"warning: {warning}")
+        say(f"warning: {warning}")
     with _progress(len(examples)) as tell:
         from needle.train.evaluate import evaluate
 
@@ -117,7 +116,7 @@ def _fitting(read: ExampleFile, model: LoadedModel) -> list[Example]:
     if over:
         lines = ", ".join(str(line) for line in sorted(over)[:_LISTED])
         more = ", …" if len(over) > _LISTED else ""
-        _say(f"{read.path}: left out: prompts over {most} tokens, lines {lines}{more}")
+        say(f"{read.path}: left out: prompts over {most} tokens, lines {lines}{more}")
     fitting = [example for example in read.examples if example.line not in over]
     if not fitting:
         raise InputError(f"no example has a prompt of at most {most} tokens", where=read.path)
@@ -126,9 +125,9 @@ def _fitting(read: ExampleFile, model: LoadedModel) -> list[Example]:
 
 def _say_left_out(read: ExampleFile) -> None:
     for problem in read.problems[:_LISTED]:
-        _say(f"{read.path}:{problem.line}: left out: {problem.text}")
+        say(f"{read.path}:{problem.line}: left out: {problem.text}")
     if len(read.problems) > _LISTED:
-        _say(f"{read.path}: {len(read.problems) - _LISTED} more lines left out")
+        say(f"{read.path}: {len(read.problems) - _LISTED} more lines left out")
 
 
 @contextmanager
@@ -179,14 +178,10 @@ def _report(
             "scores": {one.form: one.scores.facts() for one in found},
             "failures": str(out),
         }
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+        print_json(document)
         return
     print("\n".join(score_lines([(one.form, one.scores) for one in found])))
     print(f"bits       {model.numerics.bit_map.words} — {model.numerics.reason}")
     if arguments.constrained:
         print("answers    held to the tools that each example declares")
     print(f"failures   {out} — {sum(len(one.failures) for one in found)}")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

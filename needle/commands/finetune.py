@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 import msgspec
 
 from needle.commands.arguments import given_settings
 from needle.commands.describe import plan_lines
+from needle.commands.printing import print_json, say
 from needle.config import FinetuneSettings, build, to_json
 from needle.data.report import report_lines
 from needle.errors import InputError
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     _say_findings(settings, facts)
     runs_directory = _runs_directory(arguments)
     machine = inventory_for_start(
-        _say, settings.backend, settings.python, os.environ, runs_directory=runs_directory
+        say, settings.backend, settings.python, os.environ, runs_directory=runs_directory
     )
     plan = make_plan(settings, machine, facts, os.environ)
     if arguments.dry_run:
@@ -51,37 +51,33 @@ def _runs_directory(arguments: argparse.Namespace) -> Path:
     return Path(arguments.runs) if arguments.runs else default_runs_directory()
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def _say_findings(settings: FinetuneSettings, facts: FinetuneFacts) -> None:
     """What the checks found that does not stop the run, with line numbers."""
     data = facts.data
     if data is None:
         raise InputError("there is no data to train on", field="data")
     for problem in data.problems[:20]:
-        _say(f"{data.path}:{problem.line}: left out: {problem.text}")
+        say(f"{data.path}:{problem.line}: left out: {problem.text}")
     if len(data.problems) > 20:
-        _say(f"{data.path}: {len(data.problems) - 20} more lines left out")
+        say(f"{data.path}: {len(data.problems) - 20} more lines left out")
     for warning in data.warnings[:20]:
-        _say(f"{data.path}:{warning.line}: kept, but {warning.text}")
+        say(f"{data.path}:{warning.line}: kept, but {warning.text}")
     if data.over_length_lines and data.counted:
         lines = ", ".join(str(line) for line in data.over_length_lines[:20])
         more = ", …" if len(data.over_length_lines) > 20 else ""
         fate = "cut" if settings.over_length == "cut" else "left out"
         count = len(data.over_length_lines)
-        _say(f"{data.path}: {count} examples over max-len are {fate}, lines {lines}{more}")
-    amount, *findings = report_lines(data.report) if data.report else [""]
-    _say(f"data: {amount}")
+        say(f"{data.path}: {count} examples over max-len are {fate}, lines {lines}{more}")
+    amount, *findings = report_lines(data.report)
+    say(f"data: {amount}")
     for line in findings:
-        _say(f"  {line}")
-    _say(f"base: {facts.base_choice.choice} ({facts.base_choice.reason})")
+        say(f"  {line}")
+    say(f"base: {facts.base_choice.choice} ({facts.base_choice.reason})")
 
 
 def _print_plan(plan: msgspec.Struct, *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n")
+        print_json(plan)
     else:
         from needle.runs.record import Plan
 
@@ -94,5 +90,5 @@ def _let_go(directory: Path, *, as_json: bool) -> int:
         print(msgspec.json.encode({"id": directory.name, "directory": str(directory)}).decode())
     else:
         print(directory.name)
-        _say(f"started; watch it with: needle-tui watch {directory.name}")
+        say(f"started; watch it with: needle-tui watch {directory.name}")
     return 0

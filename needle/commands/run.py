@@ -6,14 +6,12 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from needle.commands.models import LoadedModel, load_model
+from needle.commands.printing import print_json, say
 from needle.data.calls import Said, parse_said
 from needle.data.examples import Example, read_examples, render
 from needle.data.files import open_input, unreadable
@@ -50,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     constrained = bool(arguments.tools) if arguments.constrained is None else arguments.constrained
     model = load_model(arguments)
     for warning in model.warnings:
-        _say(f"warning: {warning}")
+        say(f"warning: {warning}")
     form = _form(arguments, model)
     uncovered = not_covered(example.tools) if constrained else []
     if not arguments.json:
@@ -125,6 +123,7 @@ def _form(arguments: argparse.Namespace, model: LoadedModel) -> Form:
 def _ask(
     arguments: argparse.Namespace, model: LoadedModel, form: Form, example: Example, constrained: bool
 ) -> Answer:
+    from needle.model.decode import STOPS
     from needle.model.picking import Sampler, held_to
     from needle.train.evaluate import prompt_tokens
 
@@ -143,15 +142,9 @@ def _ask(
         tokens.append(token)
         if not arguments.json:
             show.add(token)
-    ended = _ends(tokens)
+    ended = tokens[-1] in STOPS
     said = parse_said(model.tokenizer.decode(tokens[:-1] if ended else tokens))
     return Answer(said, len(tokens), time.monotonic() - began, ended)
-
-
-def _ends(tokens: list[int]) -> bool:
-    from needle.model.decode import STOPS
-
-    return bool(tokens) and tokens[-1] in STOPS
 
 
 class _Shown:
@@ -164,15 +157,17 @@ class _Shown:
     def add(self, token: int) -> None:
         """One token more; characters that are not whole yet wait for the next."""
         self._tokens.append(token)
-        text = "".join(self._lines(self._tokenizer.decode(self._tokens)))
+        text = _headed(self._tokenizer.decode(self._tokens))
         if not text.endswith("\N{REPLACEMENT CHARACTER}"):
             sys.stdout.write(text[self._printed :])
             sys.stdout.flush()
             self._printed = len(text)
 
-    def _lines(self, text: str) -> Iterator[str]:
-        headed = text.replace(f"{THINK_START}\n", "reasoning\n  ").replace(f"{THINK_END}\n", "")
-        yield headed.replace(CALL_START, "calls\n  ").replace(CALL_END, "\n").replace(TURN_END, "")
+
+def _headed(text: str) -> str:
+    """An answer with headings in the place of its markers."""
+    headed = text.replace(f"{THINK_START}\n", "reasoning\n  ").replace(f"{THINK_END}\n", "")
+    return headed.replace(CALL_START, "calls\n  ").replace(CALL_END, "\n").replace(TURN_END, "")
 
 
 def _problems(example: Example, answer: Answer) -> list[str]:
@@ -191,7 +186,7 @@ def _print_end(answer: Answer, problems: list[str], uncovered: list[str]) -> Non
     if uncovered:
         print(f"not held to {', '.join(uncovered)}: words of the schemas that are only checked afterwards")
     for problem in problems:
-        _say(f"needle: {problem}")
+        say(f"needle: {problem}")
 
 
 def _print_document(
@@ -210,12 +205,8 @@ def _print_document(
         "tokens": answer.tokens,
         "seconds": round(answer.seconds, 3),
     }
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+    print_json(document)
 
 
 def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

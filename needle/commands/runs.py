@@ -7,9 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-import msgspec
-
 from needle.commands.describe import plan_lines
+from needle.commands.printing import print_json
 from needle.errors import InputError
 from needle.runs.control import request_stop
 from needle.runs.index import default_runs_directory, find_runs, remove_run, resolve_run
@@ -68,7 +67,7 @@ def _list(runs_directory: Path, *, as_json: bool) -> int:
         except InputError as error:
             print(f"needle: {error}", file=sys.stderr)
     if as_json:
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(summaries), indent=2) + b"\n")
+        print_json(summaries)
     elif not summaries:
         print(f"no runs in {runs_directory}; start one with: needle finetune --sample", file=sys.stderr)
     else:
@@ -95,7 +94,7 @@ def _show(directory: Path, *, as_json: bool) -> int:
             "plan": reader.request.plan,
             "events": reader.events,
         }
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+        print_json(document)
         return 0
     print(_row(summary))
     if summary["reason"]:

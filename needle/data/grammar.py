@@ -87,7 +87,7 @@ def answer_rule(tools: str) -> Rule:
     thought = (*_marker(THINK_START), *_text("\n"), _THOUGHT, *_marker(THINK_END), *_text("\n"))
     before = _OneOf(((), _text(" ")))  # pieces may begin with a space, which decoding takes away
     reasoned = _OneOf(((), thought))
-    said = (*_marker(CALL_START), *_text("["), _List(_OneOf(calls), first=True) if calls else _text("]")[0])
+    said = (*_marker(CALL_START), *_text("["), _Repeated((_OneOf(calls),), "]") if calls else _text("]")[0])
     return _OneOf(((before, reasoned, *said, *_marker(CALL_END), *_marker(TURN_END)),))
 
 
@@ -99,16 +99,16 @@ class _OneOf(Rule):
         return self._sequences
 
 
-class _List(Rule):
-    """What follows "[" or an item: more items, or the end."""
+class _Repeated(Rule):
+    """What follows an opening bracket or an item: more items, or the bracket that ends them."""
 
-    def __init__(self, item: Part, *, first: bool) -> None:
-        self._item, self._first = item, first
+    def __init__(self, item: Sequence, end: str, *, first: bool = True) -> None:
+        self._item, self._end, self._first = item, end, first
 
     def alternatives(self) -> tuple[Sequence, ...]:
-        comma = () if self._first else _text(",")
-        rest = _List(self._item, first=False) if self._first else self
-        return _text("]"), (*comma, self._item, rest)
+        if self._first:
+            return _text(self._end), (*self._item, _Repeated(self._item, self._end, first=False))
+        return _text(self._end), (*_text(","), *self._item, self)
 
 
 class _Members(Rule):
@@ -137,18 +137,6 @@ class _Members(Rule):
         return (*text, *b"}")
 
 
-class _FreeMembers(Rule):
-    """What follows "{" or a member of an object of any names."""
-
-    def __init__(self, value: Rule, *, first: bool) -> None:
-        self._value, self._first = value, first
-
-    def alternatives(self) -> tuple[Sequence, ...]:
-        comma = () if self._first else _text(",")
-        rest = _FreeMembers(self._value, first=False) if self._first else self
-        return _text("}"), (*comma, _STRING, *_text(":"), self._value, rest)
-
-
 class _Anything(Rule):
     """A JSON value of any kind, with at most `depth` lists and objects in each other."""
 
@@ -161,8 +149,8 @@ class _Anything(Rule):
             return plain
         inner = _Anything(self._depth - 1)
         nested = (
-            (*_text("["), _List(inner, first=True)),
-            (*_text("{"), _FreeMembers(inner, first=True)),
+            (*_text("["), _Repeated((inner,), "]")),
+            (*_text("{"), _free_members(inner)),
         )
         return (*plain, *nested)
 
@@ -183,6 +171,11 @@ class _Digits(Rule):
 
     def alternatives(self) -> tuple[Sequence, ...]:
         return (), (_DIGIT, self)
+
+
+def _free_members(value: Rule) -> Rule:
+    """What follows "{" of an object of any names."""
+    return _Repeated((_STRING, *_text(":"), value), "}")
 
 
 def _call(tool: Tool) -> Sequence:
@@ -210,7 +203,7 @@ def _of_type(kind: Any, schema: dict[str, Any]) -> Rule:
     if kind == "object":
         return _object(schema)
     if kind == "array":
-        return _OneOf(((*_text("["), _List(_value(schema.get("items")), first=True)),))
+        return _OneOf(((*_text("["), _Repeated((_value(schema.get("items")),), "]")),))
     if kind == "boolean":
         return _OneOf((_text("true"), _text("false")))
     if kind == "null":
@@ -222,7 +215,7 @@ def _of_type(kind: Any, schema: dict[str, Any]) -> Rule:
 def _object(schema: dict[str, Any]) -> Rule:
     properties = schema.get("properties")
     if not isinstance(properties, dict) or not (properties or schema.get("additionalProperties") is False):
-        members: Rule = _FreeMembers(_ANYTHING, first=True)
+        members: Rule = _free_members(_ANYTHING)
     else:
         required = schema.get("required")
         wanted = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from needle.data.calls import parse_calls
 from needle.data.examples import ExampleFile, LineProblem
@@ -70,32 +71,50 @@ def report_on(read: ExampleFile, tokenized: Sequence[TokenizedExample]) -> DataR
 
 
 def report_lines(report: DataReport) -> list[str]:
-    """The report in words, for the plan: counts first, then what a person may want to mend."""
-    lines = [_amount(report)]
-    share = report.off_topic / report.examples
-    lines.append(f"tools declared: {report.tools:,}; {share:.0%} of the examples call none")
-    if report.never_called:
-        lines.append(
-            f"{_count(report.never_called, 'tool is', 'tools are')} never called: "
-            f"{_some(report.never_called)}"
-        )
-    if report.repeated:
-        other = len(report.contradicting)
-        wrong = f", {other:,} of them with another answer: lines {_some(report.contradicting)}"
-        lines.append(
-            f"{_count(report.repeated, 'prompt occurs', 'prompts occur')} before"
-            + (wrong if other else f": lines {_some(report.repeated)}")
-        )
-    if report.broken:
-        first = "" if report.checked == report.examples else f" of the first {report.checked:,}"
-        lines.append(f"{_count(report.broken, 'answer', 'answers')}{first} broke what their tools declare:")
-        lines += [f"  line {line}: {text}" for line, text in report.broken[:_NAMED]]
-        if len(report.broken) > _NAMED:
-            lines.append(f"  … {len(report.broken) - _NAMED:,} more")
+    """The report in words, a line each: how much there is, then what was found."""
+    lines = [amount_text(report)]
+    for finding in findings_of(report):
+        lines.append(f"{finding.text}:" if finding.details else finding.text)
+        lines += [f"  {detail}" for detail in finding.details]
     return lines
 
 
-def _amount(report: DataReport) -> str:
+class Finding(NamedTuple):
+    """Something found in a file, with the lines it was found in where they need words of their own."""
+
+    text: str
+    details: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """All of it in one line."""
+        return ": ".join(filter(None, (self.text, "; ".join(self.details))))
+
+
+def findings_of(report: DataReport) -> list[Finding]:
+    """Counts first, then what a person may want to mend."""
+    share = report.off_topic / report.examples
+    found = [Finding(f"tools declared: {report.tools:,}; {share:.0%} of the examples call none")]
+    if report.never_called:
+        count = _count(report.never_called, "tool is", "tools are")
+        found.append(Finding(f"{count} never called: {_some(report.never_called)}"))
+    if report.repeated:
+        other = len(report.contradicting)
+        wrong = f", {other:,} of them with another answer: lines {_some(report.contradicting)}"
+        count = _count(report.repeated, "prompt occurs", "prompts occur")
+        found.append(Finding(f"{count} before" + (wrong if other else f": lines {_some(report.repeated)}")))
+    if report.broken:
+        first = "" if report.checked == report.examples else f" of the first {report.checked:,}"
+        text = f"{_count(report.broken, 'answer', 'answers')}{first} broke what their tools declare"
+        details = [f"line {line}: {problem}" for line, problem in report.broken[:_NAMED]]
+        if len(report.broken) > _NAMED:
+            details.append(f"… {len(report.broken) - _NAMED:,} more")
+        found.append(Finding(text, tuple(details)))
+    return found
+
+
+def amount_text(report: DataReport) -> str:
+    """`480 examples, 76,208 tokens, the longest 270; 16,088 (21%) are learned`."""
     examples = f"{report.examples:,} example{'s' if report.examples != 1 else ''}"
     if not report.tokens:
         return examples

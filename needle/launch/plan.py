@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from needle.config import FinetuneSettings, to_arguments
-from needle.data.report import report_lines
+from needle.data.report import amount_text, findings_of
 from needle.devices.inventory import Device, Interpreter, Inventory
 from needle.launch.backend import backend_named, choose_backend
 from needle.launch.device_choice import choose_devices
@@ -81,12 +81,10 @@ def make_plan(
 
 def _data_decision(facts: FinetuneFacts) -> Decision | None:
     """How much there is, and what the report found."""
-    if facts.data is None or facts.data.report is None:
+    if facts.data is None:
         return None
-    amount, *findings = report_lines(facts.data.report)
-    return Decision(
-        amount, "; ".join(line.strip() for line in findings).replace("declare:; line", "declare: line")
-    )
+    report = facts.data.report
+    return Decision(amount_text(report), "; ".join(finding.sentence for finding in findings_of(report)))
 
 
 def total_steps(examples: int, settings: FinetuneSettings) -> int:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from needle.config import FinetuneSettings, check, parse_value
 from needle.config import fields_of as settings_of
@@ -53,7 +53,7 @@ class DataFacts:
     longest: int
     total_tokens: int
     counted: bool
-    report: DataReport | None = None
+    report: DataReport
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ def _inspect_data(
     if read is None:
         return None
     if tokenizer is None or len(read.examples) > _COUNTED_EXAMPLES:
-        return _estimated(settings, read, _report(read, None))
-    tokenized = _tokenized(tokenizer, read)
+        return _estimated(settings, read, _contents(read, None).report)
+    tokenized, report = _contents(read, tokenizer)
     selected = _checked(
         problems,
         "max_len",
@@ -138,7 +138,7 @@ def _inspect_data(
     )
     lengths = [len(example) for example in (selected.examples if selected else tokenized)]
     over = tuple(example.line for example in tokenized if len(example) > settings.max_len)
-    return _facts(settings, read, lengths, over, _report(read, tokenizer), counted=True)
+    return _facts(settings, read, lengths, over, report, counted=True)
 
 
 def _estimated(settings: FinetuneSettings, read: ExampleFile, report: DataReport) -> DataFacts:
@@ -174,26 +174,24 @@ def _tokenizer(path: Path) -> Tokenizer:
     return Tokenizer.load(path)
 
 
-@functools.lru_cache(maxsize=2)
-def _tokenized_file(path: Path, modified_ns: int, tokenizer: Tokenizer) -> tuple[TokenizedExample, ...]:
-    return tuple(tokenize(example, tokenizer) for example in read_examples(path).examples)
+class _Contents(NamedTuple):
+    """What a file holds, as tokens where there is a tokenizer."""
 
-
-def _tokenized(tokenizer: Tokenizer, read: ExampleFile) -> tuple[TokenizedExample, ...]:
-    """The examples as tokens; a form that asks again after each key gets them from memory."""
-    path = Path(read.path)
-    return _tokenized_file(path, path.stat().st_mtime_ns, tokenizer)
+    tokenized: tuple[TokenizedExample, ...]
+    report: DataReport
 
 
 @functools.lru_cache(maxsize=2)
-def _report_on_file(path: Path, modified_ns: int, tokenizer: Tokenizer | None) -> DataReport:
-    tokenized = _tokenized_file(path, modified_ns, tokenizer) if tokenizer else ()
-    return report_on(read_examples(path), tokenized)
+def _contents_of_file(path: Path, modified_ns: int, tokenizer: Tokenizer | None) -> _Contents:
+    read = read_examples(path)
+    tokenized = tuple(tokenize(example, tokenizer) for example in read.examples) if tokenizer else ()
+    return _Contents(tokenized, report_on(read, tokenized))
 
 
-def _report(read: ExampleFile, tokenizer: Tokenizer | None) -> DataReport:
+def _contents(read: ExampleFile, tokenizer: Tokenizer | None) -> _Contents:
+    """The examples looked at; a form that asks again after each key gets them from memory."""
     path = Path(read.path)
-    return _report_on_file(path, path.stat().st_mtime_ns, tokenizer)
+    return _contents_of_file(path, path.stat().st_mtime_ns, tokenizer)
 
 
 def _check_out(settings: FinetuneSettings, problems: dict[str, str]) -> None:

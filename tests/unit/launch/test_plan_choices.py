@@ -6,6 +6,9 @@ import pytest
 
 from needle.config import FinetuneSettings
 from needle.data.base import BaseFacts
+from needle.data.examples import ExampleFile
+from needle.data.parsing import parse_example
+from needle.data.report import report_on
 from needle.devices.records import Backend, Device, Host, Interpreter, Inventory
 from needle.errors import InputError
 from needle.launch.plan import make_plan
@@ -98,8 +101,12 @@ def test_what_this_machine_lacks_is_an_error_at_its_field(settings, field):
 
 
 def test_memory_shared_with_the_host_is_said_to_be():
+    example = parse_example({"query": "q", "tools": [], "answers": []}, 1).example
+    report = report_on(ExampleFile("d", 10, [example]), [])
     facts = FinetuneFacts(
-        data=DataFacts("d", 10, 10, 10, (), (), (), longest=100, total_tokens=1000, counted=True),
+        data=DataFacts(
+            "d", 10, 10, 10, (), (), (), longest=100, total_tokens=1000, counted=True, report=report
+        ),
         base=BaseFacts("b", 10, 10, 10, 64, 2, 8, 4, 64, "safetensors"),
     )
     apple = replace(MACHINE, backends=(METAL, CPU))
