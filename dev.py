@@ -75,7 +75,7 @@ def test(arguments: list[str]) -> int:
         ["-m", "ruff", "format", "--check", "."],
         ["-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
         ["-m", "mypy"],
-        ["-m", "pytest", *arguments],
+        ["-m", "pytest", "--numprocesses=auto", "--dist=loadfile", *arguments],
     )
     for check in checks:
         print(f"\n== {' '.join(check[1:]) if check[0] == '-m' else 'import contracts'}", flush=True)

@@ -62,6 +62,9 @@ def _add_finetune(commands: Commands[Parser]) -> None:
         action="store_true",
         help="start from the settings of the embedded sample; other flags change them",
     )
+    parser.add_argument(
+        "--resume", metavar="RUN", help="go on with an ended run, by its name or 'latest', as it was started"
+    )
     parser.add_argument("--detach", action="store_true", help="start the run, print its name and let go")
     parser.add_argument("--dry-run", action="store_true", help="print the plan and start nothing")
     _add_common(parser)

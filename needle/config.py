@@ -16,6 +16,9 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from needle.errors import InputError
 from needle.setting import Field, FieldKind, Setting, Value, parse_value, value_text
 
+LORA_TARGETS = ("gate", "k", "out", "q", "v")
+"""The attention kernels of the stacked layers, by the short name of their projection."""
+
 
 @dataclass(frozen=True)
 class RunSettings:
@@ -102,11 +105,25 @@ class FinetuneSettings(RunSettings):
     batch_size: Annotated[
         int, Setting("examples in one optimiser step", unit="examples", least=1, most=4096)
     ] = 16
+    micro_batch_size: Annotated[
+        int,
+        Setting(
+            "examples computed at once, their gradients added up to one step; 0: the whole batch",
+            unit="examples",
+            least=0,
+            most=4096,
+            advanced=True,
+        ),
+    ] = 0
     lr: Annotated[
         float, Setting("peak learning rate; warms up, then decays to 0 by a cosine", above=0, most=1)
     ] = 1e-4
     lora_rank: Annotated[int, Setting("rank of the adapter matrices", least=1, most=1024)] = 16
     lora_alpha: Annotated[float, Setting("adapter scale is alpha / rank", above=0, most=65536)] = 32
+    lora_targets: Annotated[
+        str,
+        Setting("attention kernels that get an adapter, with commas", members=LORA_TARGETS, advanced=True),
+    ] = ",".join(LORA_TARGETS)
     qat: Annotated[
         Literal["auto", "none", "2", "4"],
         Setting("bits the weights are rounded to while training; auto: those the model ships with"),
@@ -125,6 +142,28 @@ class FinetuneSettings(RunSettings):
     val_split: Annotated[
         float, Setting("share of the examples held out for validation", least=0, below=1)
     ] = 0.1
+    eval_every: Annotated[
+        int,
+        Setting(
+            "steps from one validation loss to the next; 0: at the end of each epoch",
+            unit="steps",
+            least=0,
+            most=10_000_000,
+            advanced=True,
+        ),
+    ] = 0
+    keep: Annotated[
+        Literal["best", "last"],
+        Setting("the adapter a run ends with: of the lowest validation loss, or of the last step"),
+    ] = "best"
+    patience: Annotated[
+        int,
+        Setting(
+            "stop after so many validation losses in a row without a lower one; 0: never",
+            least=0,
+            most=10_000,
+        ),
+    ] = 0
     eval: Annotated[
         bool, Setting("at the end, score base and tuned model on the validation examples", advanced=True)
     ] = True
@@ -212,6 +251,7 @@ def _suggestion(name: str, known: Mapping[str, Field]) -> str:
 
 
 __all__ = [
+    "LORA_TARGETS",
     "TASKS",
     "Field",
     "FinetuneSettings",

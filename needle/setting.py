@@ -15,7 +15,8 @@ FieldKind = Literal["text", "path", "integer", "number", "choice", "switch"]
 class Setting:
     """What a person needs to know of one setting.
 
-    `least`/`most` are inclusive limits, `above`/`below` exclusive ones. `group` names the form's section.
+    `least`/`most` are inclusive limits, `above`/`below` exclusive ones. `members` are the names of which a
+    text holds one or more, with commas. `group` names the form's section.
     """
 
     help: str
@@ -26,6 +27,7 @@ class Setting:
     below: float | None = None
     positional: bool = False
     path: bool = False
+    members: tuple[str, ...] = ()
     advanced: bool = False
     group: str = "Training"
 
@@ -67,7 +69,7 @@ def parse_value(field: Field, value: object) -> Value:
         _within(number, setting)
     if field.choices and parsed not in field.choices:
         raise ValueError(f"must be one of {', '.join(field.choices)}, not {value!r}")
-    return parsed
+    return _chosen(str(parsed), setting.members) if setting.members else parsed
 
 
 def value_text(value: Value) -> str:
@@ -137,6 +139,16 @@ def _number(value: object) -> float:
         return float(text)
     except ValueError:
         raise ValueError(f"must be a number, not {value!r}") from None
+
+
+def _chosen(text: str, members: tuple[str, ...]) -> str:
+    """The members named in a text, each once and in their own order."""
+    named = {name.strip() for name in text.split(",") if name.strip()}
+    unknown = sorted(named - set(members))
+    if unknown or not named:
+        found = f", not {unknown[0]!r}" if unknown else ""
+        raise ValueError(f"must name some of {','.join(members)}{found}")
+    return ",".join(name for name in members if name in named)
 
 
 def _within(number: float, setting: Setting) -> None:

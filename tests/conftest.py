@@ -1,5 +1,6 @@
 """Every test has its own home for caches, the index of runs, and runs; none sees the person's own."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,6 +8,11 @@ from pathlib import Path
 import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
+
+# Most of the time of these tests is compiling; what is compiled runs for a moment. Set before JAX is loaded.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 
 
 FOREIGN = (

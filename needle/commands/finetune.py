@@ -11,19 +11,21 @@ import msgspec
 from needle.commands.arguments import given_settings
 from needle.commands.describe import plan_lines
 from needle.commands.printing import print_json, say
-from needle.config import FinetuneSettings, build, to_json
+from needle.config import FinetuneSettings, build, fields_of, to_json
 from needle.data.report import report_lines
 from needle.errors import InputError
 from needle.launch.inventory import inventory_for_start
 from needle.launch.plan import make_plan
 from needle.launch.preflight import FinetuneFacts, inspect_finetune, require_sound
 from needle.launch.sample import sample_settings
-from needle.launch.start import start_run
-from needle.runs.index import default_runs_directory
+from needle.launch.start import resume_run, start_run
+from needle.runs.index import default_runs_directory, resolve_run
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, plan, start, follow. Returns the exit status."""
+    if arguments.resume:
+        return _resume(arguments)
     start = to_json(sample_settings()) if arguments.sample else {}
     values = {**start, **given_settings(arguments, FinetuneSettings)}
     facts = inspect_finetune(values)
@@ -40,6 +42,25 @@ def run(arguments: argparse.Namespace) -> int:
         _print_plan(plan, as_json=arguments.json)
         return 0
     directory = start_run("finetune", settings, plan, runs_directory)
+    return _let_go_or_follow(directory, arguments)
+
+
+def _resume(arguments: argparse.Namespace) -> int:
+    """Go on with an ended run, whose settings are in its record."""
+    given = given_settings(arguments, FinetuneSettings)
+    if given or arguments.sample or arguments.dry_run:
+        flags = {known.name: known.flag or known.name.upper() for known in fields_of(FinetuneSettings)}
+        extra = next((flags[name] for name in given), "--sample" if arguments.sample else "--dry-run")
+        raise InputError(
+            f"--resume goes on with the settings the run was started with; {extra} cannot be given with it",
+            remedy="leave it out, or start a new run",
+        )
+    directory = resolve_run(arguments.resume, _runs_directory(arguments))
+    resume_run(directory)
+    return _let_go_or_follow(directory, arguments)
+
+
+def _let_go_or_follow(directory: Path, arguments: argparse.Namespace) -> int:
     if arguments.detach:
         return _let_go(directory, as_json=arguments.json)
     from needle.commands.follow import follow

@@ -26,7 +26,6 @@ SAFE_PATH = "-P"
 """No current directory on the import path: a folder named needle there would be taken for this program."""
 _BYTES_PER_PACKED_TOKEN = 9
 _ROW_STEP = 64
-_LORA_TARGETS = 5
 _ADAPTER_COPIES = 4
 _RECOMPUTED_ACTIVATIONS, _KEPT_ACTIVATIONS = 14, 62
 """Numbers a token keeps in a layer, in units of d_model; measured on the sample, recomputing and not."""
@@ -140,8 +139,10 @@ def _memory_bill(
     if base is None or data is None:
         return None
     number_bytes = 2 if precision == "bfloat16" else 4
-    adapter = _LORA_TARGETS * base.num_layers * settings.lora_rank * 2 * base.d_model
-    tokens = min(settings.batch_size * data.longest, settings.batch_size * settings.max_len)
+    targets = settings.lora_targets.count(",") + 1
+    adapter = targets * base.num_layers * settings.lora_rank * 2 * base.d_model
+    at_once = min(settings.micro_batch_size or settings.batch_size, settings.batch_size)
+    tokens = at_once * min(data.longest, settings.max_len)
     kept = _RECOMPUTED_ACTIVATIONS if platform == "cpu" else _KEPT_ACTIVATIONS
     activations = tokens * base.num_layers * base.d_model * kept * number_bytes
     parts = [

@@ -83,6 +83,8 @@ def inspect_finetune(values: Mapping[str, object]) -> FinetuneFacts:
     loaded = _load_tokenizer(tokenizer, base, problems) if tokenizer and base else None
     base_choice = Decision(located[1], located[2]) if located else Decision(settings.checkpoint, "missing")
     data = _inspect_data(settings, loaded, problems)
+    if data and settings.patience and int(data.usable * settings.val_split) < 1:
+        problems.setdefault("patience", "nothing is held out to validate on; raise val-split, or patience 0")
     _check_out(settings, problems)
     machine = _look_at_interpreter(settings, problems)
     return FinetuneFacts(data, base, base_choice, str(tokenizer) if tokenizer else "", problems, machine)

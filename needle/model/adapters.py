@@ -28,7 +28,9 @@ _WANTED = "an adapter, .safetensors or .pkl"
 class AdapterFile:
     """A trained adapter. The merged kernel is W + scale · A·B; `base` names the file it was trained on.
 
-    `qat_bits` and `qat_bits_map` say which rounding it was trained for, None for none.
+    `qat_bits` and `qat_bits_map` say which rounding it was trained for, None for none; `step` and `val_loss`
+    how long it was trained and how well it did then, None where it is not known (a `.pkl` has no place for
+    them).
     """
 
     lora: Adapter
@@ -38,6 +40,8 @@ class AdapterFile:
     seed: int
     qat_bits: float | None = None
     qat_bits_map: str | None = None
+    step: int | None = None
+    val_loss: float | None = None
 
 
 def save_adapter(path: Path | str, adapter: AdapterFile) -> None:
@@ -50,7 +54,8 @@ def save_adapter(path: Path | str, adapter: AdapterFile) -> None:
     if Path(path).suffix == ".pkl":
         write_pickle(path, {"lora": adapter.lora, **recorded, **rounding})
         return
-    recorded |= {name: value for name, value in rounding.items() if value is not None}
+    optional = {**rounding, "step": adapter.step, "val_loss": adapter.val_loss}
+    recorded |= {name: value for name, value in optional.items() if value is not None}
     metadata = {name: json.dumps(value) for name, value in recorded.items()}
     write_safetensors(path, flatten({_PREFIX: adapter.lora}), metadata)
 
@@ -73,6 +78,8 @@ def load_adapter(path: Path | str) -> AdapterFile:
             seed=int(recorded.get("seed") or 0),
             qat_bits=recorded.get("qat_bits"),
             qat_bits_map=recorded.get("qat_bits_map"),
+            step=recorded.get("step"),
+            val_loss=recorded.get("val_loss"),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _not_an_adapter(path, f"what it records is damaged: {error}") from None
@@ -102,7 +109,7 @@ def _from_safetensors(path: Path | str) -> tuple[Adapter, dict[str, Any]]:
         if prefix != _PREFIX or not kernel:
             raise _not_an_adapter(path, f"it holds {name!r:.80}")
         lora.setdefault(kernel, {})[matrix] = tensor
-    known = ("scale", "base", "rank", "seed", "qat_bits", "qat_bits_map")
+    known = ("scale", "base", "rank", "seed", "qat_bits", "qat_bits_map", "step", "val_loss")
     try:
         return lora, {name: json.loads(metadata[name]) for name in known if name in metadata}
     except ValueError:

@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from needle.config import LORA_TARGETS
 from needle.errors import InputError
 from needle.model.adapters import Adapter, AdapterFile, load_adapter, require_fits, save_adapter
 from needle.model.parameters import STACK_ATTENTION, flatten, unflatten
 
-_PROJECTIONS = ("gate_proj", "k_proj", "out_proj", "q_proj", "v_proj")
 _DEAD_BELOW = 1e-6
 
 
-def lora_targets(params: Mapping[str, Any]) -> list[str]:
-    """Paths of the stacked attention kernels an adapter trains, in path order.
+def lora_targets(params: Mapping[str, Any], names: Sequence[str] = LORA_TARGETS) -> list[str]:
+    """Paths of the stacked attention kernels of these names that an adapter trains, in path order.
 
     A kernel with no weight above 1e-6 is left out: nothing flows through it, so nothing could be learned.
     """
     flat = flatten(params)
-    paths = [f"{STACK_ATTENTION}/{projection}/kernel" for projection in _PROJECTIONS]
+    paths = [f"{STACK_ATTENTION}/{name}_proj/kernel" for name in sorted(names)]
     return [path for path in paths if path in flat and np.max(np.abs(np.asarray(flat[path]))) > _DEAD_BELOW]
 
 
-def init_lora(params: Mapping[str, Any], rank: int, seed: int) -> Adapter:
+def init_lora(
+    params: Mapping[str, Any], rank: int, seed: int, names: Sequence[str] = LORA_TARGETS
+) -> Adapter:
     """A fresh adapter: A normal / rank, B zero, so that it changes nothing yet; equal on every JAX version.
 
-    Raises InputError when the model has no kernel to adapt.
+    Raises InputError when the model has no kernel of these names to adapt.
     """
-    targets = lora_targets(params)
+    targets = lora_targets(params, names)
     if not targets:
-        raise InputError("this base model has no attention weights to adapt: all of them are zero")
+        raise InputError(
+            f"this base model has nothing to adapt: its attention kernels {', '.join(sorted(names))} "
+            "hold only zeros",
+            remedy="choose other --lora-targets",
+            field="lora_targets",
+        )
     flat = flatten(params)
     adapter: Adapter = {}
     with jax.threefry_partitionable(True):
@@ -47,6 +54,11 @@ def init_lora(params: Mapping[str, Any], rank: int, seed: int) -> Adapter:
                 "B": jnp.zeros((layers, rank, outputs), jnp.float32),
             }
     return adapter
+
+
+def changes_nothing(adapter: Adapter) -> bool:
+    """Whether merging it leaves every kernel as it was."""
+    return not any(np.any(np.asarray(matrices["B"])) for matrices in adapter.values())
 
 
 def merge(params: Mapping[str, Any], adapter: Adapter, scale: float) -> dict[str, Any]:
@@ -75,6 +87,7 @@ def collection(adapter: Adapter, scale: float) -> dict[str, Any]:
 __all__ = [
     "Adapter",
     "AdapterFile",
+    "changes_nothing",
     "collection",
     "init_lora",
     "load_adapter",

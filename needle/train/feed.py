@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 import jax
 import numpy as np
 
+from needle.train.batches import stacked
 from needle.train.step import Batch
 
 AHEAD = 2
@@ -116,7 +117,7 @@ class DeviceFeed:
 
 def stack_batches(make_batch: MakeBatch, steps: Sequence[int]) -> Batch:
     """The batches of these steps as one data set, in host memory."""
-    return Batch(*(np.stack(arrays) for arrays in zip(*map(make_batch, steps), strict=True)))
+    return stacked(map(make_batch, steps))
 
 
 def _put(make_batch: MakeBatch, step: int) -> _Ready:

@@ -13,18 +13,19 @@ from needle.config import FinetuneSettings, from_json
 from needle.data.calls import Scores
 from needle.data.score_table import score_lines
 from needle.errors import RunError
-from needle.model.adapters import AdapterFile
-from needle.model.lora import init_lora
+from needle.model.adapters import AdapterFile, save_adapter
+from needle.model.lora import changes_nothing, init_lora
 from needle.runs.record import Plan, RunRequest
 from needle.runs.writer import RunWriter
 from needle.train import state as states
 from needle.train.backend import check_backend, configure_jax
+from needle.train.best import BestAdapter
 from needle.train.ending import Ending, StoppedEarly
 from needle.train.estimate import device_limit_bytes, is_too_large, needed_bytes
 from needle.train.inputs import FinetuneInputs, read_inputs
 from needle.train.loop import LoopEnd, Work, run_loop
-from needle.train.optimizer import Optimizer, make_optimizer
-from needle.train.output import adapter_path, write_adapter
+from needle.train.optimizer import make_optimizer
+from needle.train.output import BEST_NAME, LAST_NAME, adapter_path, write_adapter
 from needle.train.program import (
     Program,
     Recipe,
@@ -42,7 +43,7 @@ from needle.train.stop import StopSignal
 SAVE_EVERY_S = 600.0
 _RECOMPUTING = (
     "the step does not fit in the device's memory; layers are computed again in the backward pass "
-    "instead of kept, which takes about a third longer (a smaller --batch-size avoids it)"
+    "instead of kept, which takes about a third longer (a smaller --micro-batch-size avoids it)"
 )
 
 
@@ -55,7 +56,13 @@ class Session:
     recorder: Recorder
     out: Path
     inputs: FinetuneInputs
+    best: BestAdapter
     stop_requested: Callable[[], bool]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The kernels that get an adapter, by short name."""
+        return tuple(self.settings.lora_targets.split(","))
 
     @property
     def scale(self) -> float:
@@ -70,15 +77,18 @@ class Session:
 def run(request: RunRequest, writer: RunWriter, signals: StopSignal) -> Ending:
     """Fine-tune as `run.json` says. Raises NeedleError where a person can act, StoppedEarly on a stop."""
     session = _open_session(request, writer, signals)
-    batches = session.inputs.batches
     state, program = _prepare(session)
+    first_step = int(state.step)
+    if session.best.is_given_up(first_step):
+        program.feed.close()
+        return _finish(session, LoopEnd(state, enough=True))
     try:
         end = run_loop(
             state,
             _work(session, program),
-            first_step=int(state.step),
-            total_steps=batches.total_steps,
-            steps_per_epoch=batches.steps_per_epoch,
+            first_step=first_step,
+            total_steps=session.inputs.batches.total_steps,
+            evaluate_every=session.best.every,
         )
     finally:
         program.feed.close()
@@ -96,12 +106,14 @@ def _open_session(request: RunRequest, writer: RunWriter, signals: StopSignal) -
     out = adapter_path(settings, writer.files, writer.attempt)
     inputs = read_inputs(settings)
     recorder.data(inputs)
+    every = settings.eval_every or inputs.batches.steps_per_epoch
     return Session(
         settings,
         request.plan,
         recorder,
         out,
         inputs,
+        BestAdapter(writer.files.artifacts / BEST_NAME, every, settings.patience),
         lambda: bool(signals.received) or writer.stop_requested(),
     )
 
@@ -120,10 +132,13 @@ def _prepare(session: Session) -> tuple[TrainState, Program]:
         execution=execution_of(session.plan),
         on_device=session.plan.placement.choice == "device",
         rounding=rounding_of(session.plan),
+        targets=session.targets,
     )
     recorder.phase("compiling")
+    fresh = init_lora(inputs.base.params, settings.lora_rank, settings.seed, session.targets)
+    recorder.trained(fresh)
     compilation = begin_compiling(recipe)
-    state = _initial_or_resumed(session, recipe.optimizer)
+    state = _initial_or_resumed(session, initial_state(fresh, recipe.optimizer))
     compiled, seconds = compilation.finish(session.stop_requested)
     if not recipe.execution.remat and is_too_large(needed_bytes(compiled[0]), device_limit_bytes()):
         recorder.warning(_RECOMPUTING)
@@ -136,15 +151,15 @@ def _prepare(session: Session) -> tuple[TrainState, Program]:
     return state, program
 
 
-def _initial_or_resumed(session: Session, optimizer: Optimizer) -> TrainState:
-    """The state to start from: of the newest whole checkpoint in a later attempt, else a fresh one."""
-    settings, recorder = session.settings, session.recorder
-    state = initial_state(init_lora(session.inputs.base.params, settings.lora_rank, settings.seed), optimizer)
+def _initial_or_resumed(session: Session, state: TrainState) -> TrainState:
+    """The state to start from: of the newest whole checkpoint in a later attempt, else the fresh one."""
+    recorder = session.recorder
     if recorder.writer.attempt > 1:
         newest = states.newest(session.checkpoints)
         states.tidy(session.checkpoints, newest)
         if newest is not None:
             state = states.load(newest, state, session.inputs.digests)
+        session.best.restore(int(state.step))
         recorder.resumed(int(state.step))
     return state
 
@@ -162,21 +177,31 @@ def _work(session: Session, program: Program) -> Work:
     def save_due() -> bool:
         return recorder.writer.checkpoint_requested() or time.monotonic() - saved_at >= SAVE_EVERY_S
 
-    def end_epoch(step: int, state: TrainState) -> None:
-        val_loss = program.val_loss(state.adapter)
+    def evaluate(state: TrainState) -> bool:
+        step, val_loss = int(state.step), program.val_loss(state.adapter)
         if val_loss is not None:
-            recorder.evaluation(step, val_loss)
+            recorder.evaluation(step, val_loss, is_best=_consider(session, state, val_loss))
         save(state)
+        return step < batches.total_steps and session.best.is_given_up(step)
 
     return Work(
         fetch=program.feed,
         train_step=program.step,
         report=lambda step, metrics, timing: recorder.step(step, metrics, timing, batches),
-        end_epoch=end_epoch,
+        evaluate=evaluate,
         save=save,
         save_due=save_due,
         stop_requested=session.stop_requested,
     )
+
+
+def _consider(session: Session, state: TrainState, val_loss: float) -> bool:
+    """Keep an adapter that is the best so far; one that cannot be written does not cost the training."""
+    try:
+        return session.best.consider(_adapter_of(session, state, val_loss))
+    except (OSError, RunError) as error:
+        session.recorder.warning(f"the best adapter so far could not be written: {error}")
+        return True
 
 
 def _finish(session: Session, end: LoopEnd) -> Ending:
@@ -185,7 +210,7 @@ def _finish(session: Session, end: LoopEnd) -> Ending:
     adapter, elsewhere = None, ""
     if step:
         _save(session, end.state)
-        adapter, elsewhere = _save_adapter(session, end.state)
+        adapter, elsewhere = _save_adapters(session, end.state)
     if end.nonfinite is not None:
         lines = session.inputs.batches.lines(end.nonfinite.step)
         session.recorder.nonfinite(*end.nonfinite, lines)
@@ -195,7 +220,19 @@ def _finish(session: Session, end: LoopEnd) -> Ending:
         return Ending("stopped", f"stopped on request after step {step} of {total}; {where}")
     if adapter is not None:
         _score(session, adapter)
-    return Ending("finished", elsewhere)
+    return Ending("finished", "; ".join(filter(None, (_enough_words(session, end), elsewhere))))
+
+
+def _enough_words(session: Session, end: LoopEnd) -> str:
+    """Why a run ended before its last step, usually nothing."""
+    best = session.best.adapter
+    if not end.enough or best is None:
+        return ""
+    return (
+        f"stopped early after step {int(end.state.step)} of {session.inputs.batches.total_steps}: "
+        f"{session.settings.patience} validation losses in a row were no lower than the "
+        f"{best.val_loss:.4f} of step {best.step}"
+    )
 
 
 def _save(session: Session, state: TrainState) -> None:
@@ -209,11 +246,34 @@ def _save(session: Session, state: TrainState) -> None:
         session.recorder.checkpoint(int(state.step), directory)
 
 
-def _save_adapter(session: Session, state: TrainState) -> tuple[AdapterFile, str]:
-    """Write the result. Returns it, and why it is elsewhere than asked for, usually nothing."""
-    settings, recorder = session.settings, session.recorder
-    rounding = rounding_of(session.plan)
-    adapter = AdapterFile(
+def _save_adapters(session: Session, state: TrainState) -> tuple[AdapterFile, str]:
+    """Write the result, and the last adapter beside it where the best one is the result.
+
+    Returns the result, and why it is elsewhere than asked for, usually nothing.
+    """
+    settings, recorder, best = session.settings, session.recorder, session.best
+    files = recorder.writer.files
+    latest = best.latest
+    last = latest if latest and latest.step == int(state.step) else _adapter_of(session, state)
+    kept = best.adapter if settings.keep == "best" and best.adapter else last
+    path, elsewhere = write_adapter(session.out, kept, settings, files)
+    if elsewhere:
+        recorder.warning(elsewhere)
+    if best.adapter and best.adapter.step != last.step:
+        beside = last if kept is best.adapter else best.adapter
+        beside_path = files.artifacts / LAST_NAME if kept is best.adapter else best.path
+        save_adapter(beside_path, beside)
+        recorder.artifact(beside_path, beside)
+    recorder.artifact(path, kept)
+    if changes_nothing(kept.lora):
+        recorder.warning("the adapter changes nothing: more steps or a higher --lr are needed")
+    return kept, elsewhere
+
+
+def _adapter_of(session: Session, state: TrainState, val_loss: float | None = None) -> AdapterFile:
+    """What a state has trained, with all that using it needs to know."""
+    settings, rounding = session.settings, rounding_of(session.plan)
+    return AdapterFile(
         lora=jax.device_get(state.adapter),
         scale=session.scale,
         base=session.inputs.base.name,
@@ -221,12 +281,9 @@ def _save_adapter(session: Session, state: TrainState) -> tuple[AdapterFile, str
         seed=settings.seed,
         qat_bits=rounding.default if rounding else None,
         qat_bits_map=str(rounding) if rounding and rounding.widths else None,
+        step=int(state.step),
+        val_loss=val_loss,
     )
-    path, elsewhere = write_adapter(session.out, adapter, settings, recorder.writer.files)
-    if elsewhere:
-        recorder.warning(elsewhere)
-    recorder.artifact(path)
-    return adapter, elsewhere
 
 
 def _score(session: Session, adapter: AdapterFile) -> None:

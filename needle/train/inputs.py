@@ -59,7 +59,7 @@ def read_inputs(settings: FinetuneSettings) -> FinetuneInputs:
         settings.over_length,
     )
     order = training_order(len(selected.examples), settings.val_split, settings.seed, settings.epochs)
-    batches = plan_batches(selected.examples, order, settings.batch_size)
+    batches = plan_batches(selected.examples, order, settings.batch_size, settings.micro_batch_size)
     by_line = {example.line: example for example in read.examples}
     validation = tuple(by_line[selected.examples[index].line] for index in order.validation)
     digests = {"the base model": _file_digest(path), "the data": _examples_digest(selected.examples)}

@@ -39,21 +39,25 @@ class NonFinite(NamedTuple):
 
 
 class LoopEnd(NamedTuple):
-    """How the loop ended, with the last state whose numbers are all finite."""
+    """How the loop ended, with the last state whose numbers are all finite.
+
+    `enough` is True when an evaluation said that there is no use in going on.
+    """
 
     state: TrainState
-    stopped: bool
-    nonfinite: NonFinite | None
+    stopped: bool = False
+    nonfinite: NonFinite | None = None
+    enough: bool = False
 
 
 @dataclass(frozen=True)
 class Work:
-    """What the loop calls. `report` and `end_epoch` get steps counted from 0."""
+    """What the loop calls. `report` gets steps counted from 0; `evaluate` says whether it is enough."""
 
     fetch: Callable[[int], Fetched]
     train_step: Callable[[TrainState, Fetched], tuple[TrainState, StepMetrics]]
     report: Callable[[int, StepMetrics, StepTiming], None]
-    end_epoch: Callable[[int, TrainState], None]
+    evaluate: Callable[[TrainState], bool]
     save: Callable[[TrainState], None]
     save_due: Callable[[], bool]
     stop_requested: Callable[[], bool]
@@ -70,14 +74,15 @@ class _Dispatched(NamedTuple):
 
 
 def run_loop(
-    state: TrainState, work: Work, *, first_step: int, total_steps: int, steps_per_epoch: int
+    state: TrainState, work: Work, *, first_step: int, total_steps: int, evaluate_every: int
 ) -> LoopEnd:
     """Train from `first_step` to the end, a stop request or the first non-finite number.
 
-    `state` is consumed. Every step that counts is reported before this returns, and nothing is saved here
-    at the end: that is the caller's, once.
+    After every `evaluate_every` steps and the last one the state is evaluated. `state` is consumed. Every
+    step that counts is reported before this returns, and nothing is saved here at the end: that is the
+    caller's, once.
     """
-    stopping = False
+    stopping = enough = False
     nonfinite: NonFinite | None = None
     before: _Dispatched | None = None
     free_at = done_at = time.perf_counter()
@@ -90,21 +95,24 @@ def run_loop(
             if before is not None:
                 done_at, nonfinite = _report(before, done_at, work)
             before = current
-            epoch_ends = (step + 1) % steps_per_epoch == 0
-            stopping = step + 1 < total_steps and work.stop_requested()
-            if nonfinite is None and (epoch_ends or stopping):
+            is_last = step + 1 == total_steps
+            due = is_last or (step + 1) % evaluate_every == 0
+            stopping = not is_last and work.stop_requested()
+            if nonfinite is None and (due or stopping):
                 done_at, nonfinite = _report(current, done_at, work)
                 before = None
             if nonfinite is not None or stopping:
                 break
-            if epoch_ends:
-                work.end_epoch(step, state)
+            if due:
+                enough = work.evaluate(state)
             elif work.save_due():
                 work.save(state)
             else:
                 continue
+            if enough:
+                break
             free_at = time.perf_counter()
-    return LoopEnd(state, stopping, nonfinite)
+    return LoopEnd(state, stopping, nonfinite, enough)
 
 
 def step_timing(

@@ -12,7 +12,11 @@ from needle.model.adapters import AdapterFile, save_adapter
 from needle.runs.events import parse_events
 from needle.runs.record import RunFiles
 
-DEFAULT_NAME = "adapter.safetensors"
+DEFAULT_NAME, BEST_NAME, LAST_NAME = (
+    "adapter.safetensors",
+    "adapter-best.safetensors",
+    "adapter-last.safetensors",
+)
 
 
 def adapter_path(settings: FinetuneSettings, files: RunFiles, attempt: int = 1) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from needle.config import LORA_TARGETS
 from needle.model.architecture import Execution, SimpleAttentionNetwork
 from needle.model.attention import Kernel
 from needle.model.bitmap import BitMap, parse_bit_map
@@ -60,7 +62,7 @@ class Recipe:
     """All that decides the program of a run.
 
     With `on_device` the data set lives on the device. `rounding` is what the weights are trained for,
-    None for exact weights.
+    None for exact weights; `targets` are the kernels that get an adapter, by short name.
     """
 
     base: Base
@@ -71,6 +73,7 @@ class Recipe:
     execution: Execution
     on_device: bool
     rounding: BitMap | None = None
+    targets: tuple[str, ...] = LORA_TARGETS
 
 
 def execution_of(plan: Plan) -> Execution:
@@ -95,10 +98,12 @@ def begin_compiling(recipe: Recipe) -> Compilation:
     base, state = _base_shapes(recipe.base), state_shapes(recipe)
     steps = recipe.batches.steps_per_epoch if recipe.on_device else 1
     train = partial(train_step, loss_sums=loss_sums, optimizer=recipe.optimizer)
-    jobs = [Job(train, (state, base, _data_shapes(recipe, steps), _POSITION), donate=(0,))]
+    pieces = (recipe.batches.pieces,) if recipe.batches.pieces > 1 else ()
+    data = _data_shapes(recipe, (steps, *pieces))
+    jobs = [Job(train, (state, base, data, _POSITION), donate=(0,))]
     held_out = len(recipe.batches.validation)
     if held_out:
-        data = _data_shapes(recipe, held_out if recipe.on_device else 1)
+        data = _data_shapes(recipe, (held_out if recipe.on_device else 1,))
         evaluate = partial(evaluate_batch, loss_sums=loss_sums)
         jobs.append(Job(evaluate, (state.adapter, base, data, _POSITION)))
     return Compilation(jobs)
@@ -113,7 +118,7 @@ def load_program(recipe: Recipe, compiled: list[Compiled]) -> Program:
         else HostFeed(batches.batch, batches.total_steps)
     )
     evaluate = compiled[1] if len(compiled) > 1 else None
-    base = device_params(recipe.base, recipe.rounding)
+    base = device_params(recipe.base, recipe.rounding, recipe.targets)
     return Program(compiled[0], evaluate, base, feed, _validation(recipe))
 
 
@@ -124,17 +129,19 @@ def rounding_of(plan: Plan) -> BitMap | None:
     return parse_bit_map(plan.rounding.choice)
 
 
-def device_params(base: Base, rounding: BitMap | None = None) -> Params:
+def device_params(
+    base: Base, rounding: BitMap | None = None, targets: Sequence[str] = LORA_TARGETS
+) -> Params:
     """The parameters that the forward pass needs, float32, on the device; output heads stay behind.
 
-    With `rounding`, all that training does not change is rounded here, once.
+    With `rounding`, all that training of these targets does not change is rounded here, once.
     """
     flat = flatten(base.params)
     needed = {path: np.asarray(flat[path], np.float32) for path in parameter_shapes(base.config)}
     placed: Params = jax.device_put(unflatten(needed))
     if rounding is None:
         return placed
-    fixed = needed.keys() - set(lora_targets(base.params))
+    fixed = needed.keys() - set(lora_targets(base.params, targets))
     return fake_quantised_params(placed, rounding, only=fixed)
 
 
@@ -142,7 +149,7 @@ def state_shapes(recipe: Recipe) -> Any:
     """A TrainState of shapes: what `init_lora` and `initial_state` make, without making it."""
     shapes = parameter_shapes(recipe.base.config)
     adapter = {}
-    for path in lora_targets(recipe.base.params):
+    for path in lora_targets(recipe.base.params, recipe.targets):
         layers, inputs, outputs = shapes[path]
         adapter[path] = {
             "A": jax.ShapeDtypeStruct((layers, inputs, recipe.rank), jnp.float32),
@@ -159,9 +166,9 @@ def _base_shapes(base: Base) -> Any:
     return unflatten({path: jax.ShapeDtypeStruct(shape, jnp.float32) for path, shape in shapes.items()})
 
 
-def _data_shapes(recipe: Recipe, count: int) -> Any:
-    rows = jax.ShapeDtypeStruct((count, *recipe.batches.shape), jnp.int32)
-    targets = jax.ShapeDtypeStruct((count, recipe.batches.most_targets), jnp.int32)
+def _data_shapes(recipe: Recipe, leading: tuple[int, ...]) -> Any:
+    rows = jax.ShapeDtypeStruct((*leading, *recipe.batches.shape), jnp.int32)
+    targets = jax.ShapeDtypeStruct((*leading, recipe.batches.most_targets), jnp.int32)
     return Batch(rows, rows, targets)  # type: ignore[arg-type]
 
 

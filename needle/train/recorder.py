@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from needle.data.calls import Scores
+from needle.model.adapters import Adapter, AdapterFile
 from needle.runs.record import Plan
 from needle.runs.writer import RunWriter
 from needle.train.backend import BackendFacts
@@ -98,10 +99,18 @@ class Recorder:
             self._logged_at = now
             say(f"step {done}/{batches.total_steps}  loss {metrics.loss:.4f}  {timing.step_ms:.0f} ms")
 
-    def evaluation(self, step: int, val_loss: float) -> None:
-        self.writer.report(step + 1, val_loss=val_loss)
-        self.writer.event("evaluation", step=step + 1, val_loss=val_loss)
-        say(f"step {step + 1}  validation loss {val_loss:.4f}")
+    def trained(self, adapter: Adapter) -> None:
+        """What is trained: the kernels that get matrices, and how many numbers those have."""
+        kernels = sorted(path.split("/")[-2] for path in adapter)
+        numbers = sum(matrix.size for matrices in adapter.values() for matrix in matrices.values())
+        self.writer.event("trained", kernels=kernels, parameters=numbers)
+        say(f"{numbers:,} parameters are trained, beside {', '.join(kernels)}")
+
+    def evaluation(self, step: int, val_loss: float, *, is_best: bool) -> None:
+        """The validation loss after so many steps."""
+        self.writer.report(step, val_loss=val_loss)
+        self.writer.event("evaluation", step=step, val_loss=val_loss, best=is_best)
+        say(f"step {step}  validation loss {val_loss:.4f}{', the lowest so far' if is_best else ''}")
 
     def scores(self, model: str, weights: str, scores: Scores) -> None:
         """What a model scored on the validation examples; the table for people comes when all are there."""
@@ -119,10 +128,13 @@ class Recorder:
     def checkpoint(self, step: int, directory: Path) -> None:
         self.writer.event("checkpoint", step=step, path=self.writer.files.recorded(directory))
 
-    def artifact(self, path: Path) -> None:
+    def artifact(self, path: Path, adapter: AdapterFile) -> None:
+        """An adapter that was written; the last one told is the result."""
         recorded = self.writer.files.recorded(path)
-        self.writer.event("artifact", path=recorded)
-        say(f"adapter: {recorded}")
+        loss = {} if adapter.val_loss is None else {"val_loss": adapter.val_loss}
+        self.writer.event("artifact", path=recorded, step=adapter.step, **loss)
+        known = f", validation loss {adapter.val_loss:.4f}" if loss else ""
+        say(f"adapter: {recorded} (step {adapter.step}{known})")
 
 
 def nonfinite_words(step: int, metrics: StepMetrics, lines: list[int], *, saved: bool) -> str:

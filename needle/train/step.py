@@ -27,8 +27,8 @@ class Batch(NamedTuple):
     """Packed rows and what is learned of them.
 
     tokens (R, T) int32; segments (R, T) int32, 0 in padding; targets (P,) int32, positions in the rows laid
-    end to end of the tokens to predict, -1 where there are fewer. In a data set of several batches each array
-    has one more axis in front.
+    end to end of the tokens to predict, -1 where there are fewer. A batch computed in several pieces has one
+    more axis in front of each array, and so has a data set of several batches.
     """
 
     tokens: Integers
@@ -63,16 +63,12 @@ def train_step(
 ) -> tuple[TrainState, StepMetrics]:
     """One update of the adapter on batch `index` of `batches`.
 
-    The loss is the sum of the cross entropies over the number of targets, over the whole batch. From the
-    first step whose loss or gradient is not finite, the state stays as it was before that step.
+    The loss is the sum of the cross entropies over the number of targets, over the whole batch, in however
+    many pieces it is computed. From the first step whose loss or gradient is not finite, the state stays as
+    it was before that step.
     """
     batch = jax.tree.map(lambda leaf: leaf[index], batches)
-
-    def mean_loss(adapter: Adapter) -> jax.Array:
-        total, count = loss_sums(adapter, base, batch)
-        return total / jnp.maximum(count, 1)
-
-    loss, gradient = jax.value_and_grad(mean_loss)(state.adapter)
+    loss, gradient = mean_and_gradient(state.adapter, base, batch, loss_sums)
     grad_norm = global_norm(gradient)
     updates, moments = optimizer.transform.update(gradient, state.optimizer, state.adapter)
     finite = state.finite & jnp.isfinite(loss) & jnp.isfinite(grad_norm)
@@ -80,6 +76,24 @@ def train_step(
     kept = jax.tree.map(lambda new, old: jnp.where(finite, new, old), updated, state)
     metrics = StepMetrics(loss, grad_norm, jnp.asarray(optimizer.schedule(state.step)), finite)
     return kept._replace(finite=finite), metrics
+
+
+def mean_and_gradient(
+    adapter: Adapter, base: Params, batch: Batch, loss_sums: LossSums
+) -> tuple[jax.Array, Adapter]:
+    """The mean cross entropy of a batch and its gradient, of all pieces together where it has several."""
+    sums = jax.value_and_grad(loss_sums, has_aux=True)
+
+    def add(so_far: Any, piece: Batch) -> tuple[Any, None]:
+        return jax.tree.map(jnp.add, so_far, sums(adapter, base, piece)), None
+
+    if batch.tokens.ndim == 2:
+        (total, count), gradient = sums(adapter, base, batch)
+    else:
+        nothing = ((jnp.zeros(()), jnp.zeros((), jnp.int32)), jax.tree.map(jnp.zeros_like, adapter))
+        ((total, count), gradient), _ = jax.lax.scan(add, nothing, batch)
+    count = jnp.maximum(count, 1)
+    return total / count, jax.tree.map(lambda leaf: leaf / count, gradient)
 
 
 def evaluate_batch(

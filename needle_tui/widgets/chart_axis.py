@@ -173,7 +173,8 @@ def _power_label(power: int) -> str:
 
 
 def _power(exponent: float) -> float:
-    return math.pow(10.0, min(exponent, 308.25))
+    """Ten to this power, within what a number can be: never 0, never infinite."""
+    return math.pow(10.0, min(max(exponent, -323.0), 308.25))
 
 
 def _time_step(span: float, count: int) -> float:

@@ -179,7 +179,8 @@ def small_data(tmp_path) -> Path:
 
 def test_the_command_line_trains_to_the_end_and_its_record_names_no_machine(tmp_path, small_data):
     done = needle(
-        *("finetune", small_data.name, "--epochs", "1", "--out", "adapter.safetensors", "--json"),
+        *("finetune", small_data.name, "--epochs", "1", "--no-eval"),
+        *("--out", "adapter.safetensors", "--json"),
         directory=tmp_path,
     )
     assert done.returncode == 0, done.stderr
@@ -200,8 +201,8 @@ def test_a_detached_run_is_stopped_by_name_and_resumed_from_another_folder(tmp_p
     wait_for(lambda: open_run(directory).status().phase == "stopped", "stopped")
     before = points(directory)
     (tmp_path / "elsewhere").mkdir()
-    resumed = needle("runs", "resume", str(directory), directory=tmp_path / "elsewhere")
-    assert resumed.returncode == 0, resumed.stderr
+    resumed = needle("finetune", "--resume", str(directory), "--detach", directory=tmp_path / "elsewhere")
+    assert (resumed.returncode, resumed.stdout.strip()) == (0, name), resumed.stderr
     wait_for(lambda: points(directory) > before, "a further point", 90)
     assert [event["step"] for event in open_run(directory).events if event["kind"] == "resumed"] == [before]
     needle("runs", "stop", str(directory), "--now", directory=tmp_path)

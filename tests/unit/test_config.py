@@ -46,6 +46,15 @@ def test_settings_survive_a_command_line():
     assert build(FinetuneSettings, given_settings(parsed, FinetuneSettings)) == settings
 
 
+def test_names_of_a_list_are_put_in_order_and_unknown_ones_told():
+    settings = build(FinetuneSettings, {"lora_targets": " v, q ,v"})
+    assert settings.lora_targets == "q,v"
+    assert build(FinetuneSettings, {"lora_targets": "v,q,out,k,gate"}) == FinetuneSettings()
+    problem = check(FinetuneSettings, {"lora_targets": "q,mlp"})["lora_targets"]
+    assert problem == "must name some of gate,k,out,q,v, not 'mlp'"
+    assert "must name some of" in check(FinetuneSettings, {"lora_targets": " , "})["lora_targets"]
+
+
 def test_all_problems_are_told_at_once_by_field():
     problems = check(FinetuneSettings, {"epochs": "0", "lr": "fast", "val_split": 1, "attention": "flash"})
     assert set(problems) == {"epochs", "lr", "val_split", "attention"}

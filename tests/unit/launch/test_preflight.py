@@ -51,6 +51,12 @@ def test_examples_over_the_limit_can_stop_the_run(data):
     assert "lines 5" in problems["max_len"]
 
 
+def test_patience_without_anything_held_out_is_a_problem(data):
+    problems = inspect_finetune(values(data, patience=2, val_split=0.1)).problems
+    assert "nothing is held out" in problems["patience"]
+    assert inspect_finetune(values(data, patience=2, val_split=0.5)).problems == {}
+
+
 def test_nothing_left_to_train_on_is_a_problem(data):
     problems = inspect_finetune(values(data, max_len=16)).problems
     assert "no example fits in 16 tokens" in problems["max_len"]

@@ -90,6 +90,19 @@ def test_a_kernel_of_zeros_gets_no_adapter(tiny):
     ]
 
 
+def test_a_kernel_starts_alike_only_where_its_place_among_those_trained_is_alike(tiny):
+    whole, part = init_lora(tiny[0], 4, 0), init_lora(tiny[0], 4, 0, ("q", "v"))
+    assert [path.split("/")[-2] for path in part] == ["q_proj", "v_proj"]
+    assert all(part[path]["A"].shape == whole[path]["A"].shape for path in part)
+
+
+def test_named_kernels_that_hold_only_zeros_are_told_by_the_setting(tiny):
+    attention = tiny[0]["stack"]["layers"]["block"]["self_attn"]
+    dead = {**attention, "q_proj": {"kernel": attention["q_proj"]["kernel"] * 0}}
+    with pytest.raises(InputError, match=r"kernels q hold only zeros\n.*--lora-targets"):
+        init_lora({"stack": {"layers": {"block": {"self_attn": dead}}}}, 4, 0, ("q",))
+
+
 def test_a_model_with_nothing_to_adapt_is_refused():
-    with pytest.raises(InputError, match="no attention weights to adapt"):
+    with pytest.raises(InputError, match=r"nothing to adapt: .* gate, k, out, q, v hold only zeros"):
         init_lora({"stack": {}}, rank=4, seed=0)

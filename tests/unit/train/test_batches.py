@@ -39,6 +39,25 @@ def test_every_batch_of_the_run_has_one_shape_and_its_own_examples() -> None:
         assert sorted(seen) == batches.lines(step)
 
 
+def test_in_pieces_a_step_sees_the_same_examples_in_a_smaller_shape() -> None:
+    order = training_order(len(EXAMPLES), 0.2, 0, 2)
+    whole, pieces = plan(), plan_batches(EXAMPLES, order, batch_size=4, piece_size=2)
+    assert pieces.pieces == 2
+    assert pieces.shape.rows * pieces.shape.length < whole.shape.rows * whole.shape.length
+    for step in range(pieces.total_steps):
+        batch = pieces.batch(step)
+        assert batch.tokens.shape == (2, *pieces.shape)
+        assert batch.targets.shape == (2, pieces.most_targets)
+        assert sorted({int(token) // 100 for token in batch.tokens[batch.segments > 0]}) == whole.lines(step)
+        assert (batch.targets >= 0).sum() == (whole.batch(step).targets >= 0).sum()
+
+
+def test_a_short_last_batch_ends_in_pieces_of_padding() -> None:
+    batches = plan_batches(EXAMPLES, training_order(len(EXAMPLES), 0.2, 0, 1), batch_size=8, piece_size=1)
+    last = batches.batch(1)
+    assert [bool((segments > 0).any()) for segments in last.segments] == [True] + [False] * 7
+
+
 def test_targets_are_the_places_of_the_masked_tokens_then_minus_one() -> None:
     packed = pack([example(1, 10, 3), example(2, 8, 2)], Shape(1, 64))
     batch = to_batch(packed, 8)

@@ -73,20 +73,21 @@ def trained(golden: Path, *, on_device: bool, rounding: BitMap | None = None) ->
     state = initial_state(adapter, recipe.optimizer)
     found = Trajectory()
 
-    def end_epoch(_step: int, state: TrainState) -> None:
+    def evaluate(state: TrainState) -> bool:
         found.validation.append(mean_of_batch_means(program, inputs, settings.batch_size, state.adapter))
+        return False
 
     work = Work(
         fetch=program.feed,
         train_step=program.step,
         report=lambda _step, metrics, _timing: found.losses.append(float(metrics.loss)),
-        end_epoch=end_epoch,
+        evaluate=evaluate,
         save=lambda _state: None,
         save_due=lambda: False,
         stop_requested=lambda: False,
     )
     end = run_loop(
-        state, work, first_step=0, total_steps=batches.total_steps, steps_per_epoch=batches.steps_per_epoch
+        state, work, first_step=0, total_steps=batches.total_steps, evaluate_every=batches.steps_per_epoch
     )
     program.feed.close()
     found.adapter = end.state.adapter

@@ -37,6 +37,7 @@ def work_of(
     diary: Diary,
     *,
     nonfinite_at: int | None = None,
+    enough_at: int | None = None,
     save_due: Callable[[], bool] = NEVER,
     stop_requested: Callable[[], bool] = NEVER,
 ) -> Work:
@@ -56,6 +57,10 @@ def work_of(
         diary.entries.append(("dispatch", int(fetched.position)))
         return toy_step(state, fetched.position)
 
+    def evaluate(state: TrainState) -> bool:
+        diary.entries.append(("evaluate", int(state.step)))
+        return int(state.step) == enough_at
+
     def report(step: int, metrics: StepMetrics, timing: StepTiming) -> None:
         diary.entries.append(("report", step))
         diary.losses[step] = float(metrics.loss)
@@ -65,7 +70,7 @@ def work_of(
         fetch=fetch,
         train_step=train_step,
         report=report,
-        end_epoch=lambda step, state: diary.entries.append(("epoch", step)),
+        evaluate=evaluate,
         save=lambda state: diary.entries.append(("save", int(state.step))),
         save_due=save_due,
         stop_requested=stop_requested,
@@ -73,7 +78,7 @@ def work_of(
 
 
 def run(diary: Diary, work: Work, *, first_step: int = 0, total_steps: int = 6) -> LoopEnd:
-    return run_loop(toy_state(), work, first_step=first_step, total_steps=total_steps, steps_per_epoch=3)
+    return run_loop(toy_state(), work, first_step=first_step, total_steps=total_steps, evaluate_every=3)
 
 
 def test_a_step_is_reported_after_the_next_was_dispatched() -> None:
@@ -89,14 +94,27 @@ def test_a_step_is_reported_after_the_next_was_dispatched() -> None:
     ]
 
 
-def test_every_step_is_reported_once_and_an_epoch_ends_after_its_last_report() -> None:
+def test_every_step_is_reported_once_and_evaluations_come_after_the_report_of_their_step() -> None:
     diary = Diary()
     end = run(diary, work_of(diary))
     assert diary.steps("report") == [0, 1, 2, 3, 4, 5]
     assert diary.losses == {step: 10.0 - step for step in range(6)}
-    assert diary.steps("epoch") == [2, 5]
-    assert diary.entries.index(("epoch", 2)) == diary.entries.index(("report", 2)) + 1
+    assert diary.steps("evaluate") == [3, 6]
+    assert diary.entries.index(("evaluate", 3)) == diary.entries.index(("report", 2)) + 1
     assert (int(end.state.step), end.stopped, end.nonfinite) == (6, False, None)
+
+
+def test_the_last_step_is_evaluated_wherever_it_falls() -> None:
+    diary = Diary()
+    run(diary, work_of(diary), total_steps=5)
+    assert diary.steps("evaluate") == [3, 5]
+
+
+def test_an_evaluation_that_is_enough_ends_the_training() -> None:
+    diary = Diary()
+    end = run(diary, work_of(diary, enough_at=3))
+    assert diary.steps("report") == [0, 1, 2]
+    assert (int(end.state.step), end.enough, end.stopped) == (3, True, False)
 
 
 def test_a_stop_request_finishes_and_reports_the_step_under_way_and_no_other() -> None:
@@ -110,7 +128,7 @@ def test_a_stop_request_during_the_last_step_changes_nothing() -> None:
     diary = Diary()
     end = run(diary, work_of(diary, stop_requested=lambda: len(diary.steps("dispatch")) == 6))
     assert not end.stopped
-    assert diary.steps("epoch") == [2, 5]
+    assert diary.steps("evaluate") == [3, 6]
 
 
 def test_training_ends_at_a_non_finite_step_with_the_state_before_it() -> None:
@@ -120,7 +138,7 @@ def test_training_ends_at_a_non_finite_step_with_the_state_before_it() -> None:
     assert end.nonfinite.step == 3
     assert int(end.state.step) == 3
     assert diary.steps("report") == [0, 1, 2, 3]
-    assert diary.steps("epoch") == [2]
+    assert diary.steps("evaluate") == [3]
 
 
 def test_a_non_finite_last_step_is_found_too_and_its_epoch_is_not_evaluated() -> None:
@@ -128,21 +146,22 @@ def test_a_non_finite_last_step_is_found_too_and_its_epoch_is_not_evaluated() ->
     end = run(diary, work_of(diary, nonfinite_at=5))
     assert end.nonfinite is not None
     assert end.nonfinite.step == 5
-    assert diary.steps("epoch") == [2]
+    assert diary.steps("evaluate") == [3]
 
 
 def test_a_resumed_loop_begins_at_its_step_and_ends_its_epochs_where_an_unbroken_one_does() -> None:
     diary = Diary()
     run(diary, work_of(diary), first_step=4)
     assert diary.steps("dispatch") == [4, 5]
-    assert diary.steps("epoch") == [5]
+    two_done = 2  # the toy state counts from 0
+    assert diary.steps("evaluate") == [two_done]
 
 
 def test_a_save_that_is_due_happens_between_steps_but_not_where_an_epoch_saves_anyway() -> None:
     diary = Diary()
     run(diary, work_of(diary, save_due=lambda: True))
     assert diary.steps("save") == [1, 2, 4, 5]
-    assert diary.steps("epoch") == [2, 5]
+    assert diary.steps("evaluate") == [3, 6]
 
 
 def test_a_resumed_run_that_was_complete_does_nothing() -> None:

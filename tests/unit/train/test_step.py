@@ -61,6 +61,23 @@ def test_from_the_first_non_finite_step_the_state_stays_as_it_was_before_it() ->
         np.testing.assert_array_equal(kept, wanted)
 
 
+def test_a_batch_in_pieces_gives_the_update_of_the_whole_whatever_its_pieces_weigh() -> None:
+    whole = Batch(
+        jnp.asarray([[[1.0, 4.0, 0.0, 0.0]]]), jnp.asarray([[[1, 2, 0, 0]]]), jnp.zeros((1, 1), jnp.int32)
+    )
+    pieces = Batch(
+        jnp.asarray([[[[1.0]], [[4.0]], [[0.0]]]]), jnp.asarray([[[[1]], [[2]], [[0]]]]), jnp.zeros((1, 3, 1))
+    )
+    at_once, told = step(state_now(), BASE, whole, np.int32(0))
+    added_up, told_of_pieces = step(state_now(), BASE, pieces, np.int32(0))
+    assert float(told.loss) == float(told_of_pieces.loss) == pytest.approx(80 / 3)
+    assert float(told.grad_norm) == pytest.approx(float(told_of_pieces.grad_norm))
+    for one, other in zip(
+        jax.tree.leaves(at_once.optimizer), jax.tree.leaves(added_up.optimizer), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
 def test_an_evaluation_gives_sums_so_that_batches_weigh_by_their_targets() -> None:
     total, count = evaluate_batch(
         state_now().adapter, BASE, data_set(1.0, 4.0), np.int32(1), loss_sums=loss_sums

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -238,6 +238,7 @@ def test_without_points_it_says_so_under_its_title() -> None:
     st.sampled_from(["count", "time"]),
     st.lists(st.sampled_from(["in", "out", "left", "right", "cursor", "back", "reset"]), max_size=6),
 )
+@example(np.array([]), np.array([5e-324]), True, 0.0, "braille", "count", [])
 def test_any_numbers_give_a_whole_picture(
     x: np.ndarray,
     y: np.ndarray,
